@@ -2,6 +2,7 @@
  * The API between the wires and everything behind it. `database/` implements it.
  * A wire: `database.session(identity)` → `session.prepare(text)` → `prepared.execute(values)` → an answer.
  */
+import type { Sender } from "./slow-senders.ts";
 import type { Verifier } from "./auth/mod.ts";
 import type { IdentityProvider } from "./auth/oidc/mod.ts";
 import type { PartitionUnit } from "./sql/plan.ts";
@@ -289,6 +290,8 @@ export type LinePrecision = "n" | "u" | "ms" | "s" | "m" | "h";
 export interface LineBody extends AsyncIterable<Uint8Array> {
   /** Undefined if unknown. */
   sizeBytes?: number;
+  /** Undefined if it cannot be ended. */
+  sender?: Sender;
 }
 
 /** Access control: authentication of clients, and permissions of endpoints. */

@@ -23,6 +23,7 @@ const CONTRACTS = new Set([
   "nearest.ts",
   "paths.ts",
   "requirement.ts",
+  "slow-senders.ts",
   "version.ts",
   "auth/oidc/algorithms.ts",
   "sql/ast.ts",

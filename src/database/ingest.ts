@@ -4,6 +4,7 @@
  */
 import type { LineBody } from "../api.ts";
 import { LineError, LineLimitError, SqlError } from "../errors.ts";
+import type { Sender } from "../slow-senders.ts";
 import type { Change, TableRows, TableSnapshot } from "../storage/mod.ts";
 import {
   buffersOf,
@@ -90,7 +91,7 @@ export class Ingest {
   async writeLines(body: LineBody, precision: LinePrecision, by: Actor): Promise<{ rows: number }> {
     const pieces = new LinePieces(body, this.limits.sizeMax, body.sizeBytes);
     const options = this.optionsOf(precision);
-    return await this.commit(by, async (pending) => {
+    return await this.commit(by, body.sender, async (pending) => {
       for (let firstLine = 1;;) {
         const piece = await pieces.next(firstLine);
         if (piece === undefined) return pieces.close();
@@ -111,7 +112,7 @@ export class Ingest {
     precision: LinePrecision,
   ): Promise<{ rows: number; doneBytes: number }> {
     let doneBytes = 0;
-    const { rows } = await this.commit(undefined, async (pending) => {
+    const { rows } = await this.commit(undefined, undefined, async (pending) => {
       ({ doneBytes } = await this.take(lines, { ...this.optionsOf(precision), isContinued: true }, pending));
     });
     return { rows, doneBytes };
@@ -123,9 +124,10 @@ export class Ingest {
 
   private async commit(
     by: Actor | undefined,
+    sender: Sender | undefined,
     gather: (pending: Pending) => Promise<void>,
   ): Promise<{ rows: number }> {
-    const share = this.memory.share();
+    const share = this.memory.share(sender);
     const pending: Pending = { by, tables: new Map(), rows: 0, newTables: 0, newColumns: 0, share, buffers: [] };
     try {
       try {

@@ -1,9 +1,11 @@
 /**
  * Limits the memory of large statements. Until it has been carried out, a statement takes some twelve times the bytes of its text: the text, its
  * plan and its rows on their way to the writer. So those of all clients share a number of bytes, from before they are received until
- * they have ended. One for which there is no room waits. One that is larger than all of it is carried out alone.
+ * they have ended. One for which there is no room waits. One that is larger than all of it is carried out alone. While one waits, those whose
+ * clients send too slowly are ended.
  */
 import { ProtocolError, SQLSTATE } from "../errors.ts";
+import { LOOK_MS, type Sender, SlowSenders } from "../slow-senders.ts";
 
 /** Smaller ones are not counted. */
 export const LARGE_BYTES_MIN = 256 << 10;
@@ -17,11 +19,24 @@ export class LargeStatements {
   private usedBytes = 0;
   /** In the order of their arrival. */
   private readonly waiting = new Set<{ sizeBytes: number; begin: () => void }>();
+  /** Clients whose statements have room, but have not been received yet. */
+  private readonly senders: SlowSenders;
+  private looks: ReturnType<typeof setInterval> | undefined;
 
-  constructor(private readonly bytesMax: number, private readonly waitMsMax = WAIT_MS_MAX) {}
+  constructor(
+    private readonly bytesMax: number,
+    private readonly waitMsMax = WAIT_MS_MAX,
+    private readonly lookMs = LOOK_MS,
+    nowMs?: () => number,
+  ) {
+    this.senders = new SlowSenders("large statements of other clients wait for query.text.memory.size", nowMs);
+  }
 
-  /** Resolves when there is room for a statement. @throws {ProtocolError} if there is none for a minute. */
-  async take(sizeBytes: number): Promise<Release> {
+  /**
+   * Resolves when there is room for a statement. `sender`: its client, if the statement is still to be received.
+   * @throws {ProtocolError} if there is none for a minute.
+   */
+  async take(sizeBytes: number, sender?: Sender): Promise<Release> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter = { sizeBytes, begin: resolve };
     this.waiting.add(waiter);
@@ -41,10 +56,12 @@ export class LargeStatements {
     } finally {
       clearTimeout(timer);
     }
+    if (sender !== undefined) this.senders.add(sender);
     let isTaken = true;
     return () => {
       if (!isTaken) return;
       isTaken = false;
+      if (sender !== undefined) this.senders.delete(sender);
       this.usedBytes -= sizeBytes;
       this.next();
     };
@@ -52,10 +69,15 @@ export class LargeStatements {
 
   private next(): void {
     for (const waiter of this.waiting) {
-      if (this.usedBytes > 0 && this.usedBytes + waiter.sizeBytes > this.bytesMax) return;
+      if (this.usedBytes > 0 && this.usedBytes + waiter.sizeBytes > this.bytesMax) {
+        this.looks ??= setInterval(() => this.senders.look(), this.lookMs);
+        return;
+      }
       this.waiting.delete(waiter);
       this.usedBytes += waiter.sizeBytes;
       waiter.begin();
     }
+    clearInterval(this.looks);
+    this.looks = undefined;
   }
 }

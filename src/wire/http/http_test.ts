@@ -157,6 +157,32 @@ Deno.test("/exec: a large statement in a body waits for its room, and is refused
   );
 });
 
+Deno.test("/exec: a client that does not send the rest of its large statement is refused while others wait", async () => {
+  let nowMs = 0;
+  const largeStatements = new LargeStatements(1_000_000, 5_000, 2, () => nowMs += 1_000);
+  const body = `query=one&y=${"x".repeat(800_000)}`, headers = { "content-type": "application/x-www-form-urlencoded" };
+  await withServer(
+    async (url) => {
+      using silent = await Deno.connect({ port: Number(new URL(url).port) });
+      const head = `POST /exec HTTP/1.1\r\nHost: x\r\nContent-Type: ${
+        headers["content-type"]
+      }\r\nContent-Length: ${body.length}\r\n\r\n`;
+      await new Blob([head, body.slice(0, 400_000)]).stream().pipeTo(silent.writable, { preventClose: true });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const waiting = await fetch(`${url}/exec`, { method: "POST", headers, body });
+      assert.equal((await waiting.json()).count, 1);
+      const refusal = new Uint8Array(4_096), size = await silent.read(refusal);
+      assert.match(
+        new TextDecoder().decode(refusal.subarray(0, size!)),
+        /^HTTP\/1.1 408 [^]*took too long: large statements of other clients wait for query.text.memory.size/,
+      );
+    },
+    {},
+    {},
+    { largeStatements },
+  );
+});
+
 Deno.test("/exec streams many chunks, and ends the document when a row fails", () =>
   withServer(async (url) => {
     const [, many] = await body(`${url}/exec?query=many`);

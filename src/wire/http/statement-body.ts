@@ -37,7 +37,7 @@ export async function withStatement<T>(call: Call, use: (body: StatementBody) =>
   let release: Release | undefined;
   try {
     const body = await readStatement(call, async (sizeBytes) => {
-      release = await call.options.largeStatements?.take(sizeBytes);
+      release = await call.options.largeStatements?.take(sizeBytes, call.request);
     });
     return await use(body);
   } finally {

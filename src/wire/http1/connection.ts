@@ -7,7 +7,7 @@ import { ConnectionLostError, RequestError } from "./errors.ts";
 import { HeadEnd, HeadParser, type RequestHead } from "./head.ts";
 import { Input } from "./input.ts";
 import { type Framing, isBodyless, LAST_CHUNK, Output, sizeOf, textReply } from "./reply.ts";
-import { HttpRequest } from "./request.ts";
+import { HttpRequest, type RequestConnection } from "./request.ts";
 
 /**
  * If at most this much of a body remains unread, it is read and dropped, so that the connection can serve the next
@@ -24,7 +24,7 @@ const HELD_MS_MAX = 5;
 /** What the connection waits for. `work`: for a handler, which has its own limits. */
 type Waits = "request" | "head" | "body" | "work" | "write" | "end";
 
-export class Connection {
+export class Connection implements RequestConnection {
   readonly #input: Input;
   readonly #output = new Output();
   readonly #heads = new HeadParser();
@@ -150,11 +150,21 @@ export class Connection {
     this.#sinceMs = performance.now();
   }
 
-  #tooSlow(part: "head" | "body"): void {
+  get awaitsBody(): boolean {
+    return this.#waits === "body";
+  }
+
+  tooSlow(reason: string): void {
+    if (this.awaitsBody) this.#tooSlow("body", reason);
+  }
+
+  #tooSlow(part: "head" | "body", reason?: string): void {
     this.#wait("end");
     this.#request?.abort();
     this.onSlotFree();
-    this.refuse(this.#failure(408, `the ${part} of the request took too long`));
+    this.refuse(
+      this.#failure(408, `the ${part} of the request took too long${reason === undefined ? "" : `: ${reason}`}`),
+    );
   }
 
   /** Returns false when the client has closed the connection. */

@@ -1,9 +1,17 @@
 /** A request as handlers see it. Names and meanings follow the web's `Request` where they overlap. */
 import { LARGE_BYTES_MIN } from "../large-statements.ts";
+import type { Sender } from "../../slow-senders.ts";
 import type { BodyReader } from "./body.ts";
 import type { Headers, RequestHead } from "./head.ts";
 
-export class HttpRequest {
+/** What a request asks of its connection. */
+export interface RequestConnection {
+  readonly awaitsBody: boolean;
+  /** Refuses the request, because its body comes too slowly. */
+  tooSlow(reason: string): void;
+}
+
+export class HttpRequest implements Sender {
   readonly method: string;
   /** Path and query as sent. */
   readonly target: string;
@@ -22,7 +30,7 @@ export class HttpRequest {
     /** True if the connection uses TLS. */
     readonly isSecure: boolean,
     /** The same object for all requests of a connection. */
-    readonly connection: object = {},
+    readonly connection: RequestConnection = { awaitsBody: false, tooSlow: () => {} },
   ) {
     this.method = head.method;
     this.target = head.target;
@@ -35,6 +43,18 @@ export class HttpRequest {
     this.#controller ??= new AbortController();
     if (this.#isAborted) this.#controller.abort();
     return this.#controller.signal;
+  }
+
+  get receivedBytes(): number {
+    return this.reader.size;
+  }
+
+  get isAwaited(): boolean {
+    return this.connection.awaitsBody;
+  }
+
+  tooSlow(reason: string): void {
+    this.connection.tooSlow(reason);
   }
 
   abort(): void {

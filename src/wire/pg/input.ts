@@ -2,7 +2,8 @@
  * Splits a client's bytes into messages, which are read where they are in the buffer. While a message takes longer, the next read is
  * already pending, so that a disconnect is noticed during a query. At most one buffer is read ahead.
  */
-import { ProtocolError } from "../../errors.ts";
+import { ProtocolError, SQLSTATE } from "../../errors.ts";
+import type { Sender } from "../../slow-senders.ts";
 import { LARGE_BYTES_MIN, type LargeStatements, type Release } from "../large-statements.ts";
 import { Reader } from "./reader.ts";
 
@@ -14,10 +15,34 @@ export interface ByteReader {
   read(into: Uint8Array): Promise<number | null>;
 }
 
-/** `end`: offset of its end in the buffer. */
-interface LargeMessage {
-  end: number;
+/** A large message and its client. */
+class LargeMessage implements Sender {
   release: Release | undefined;
+  private readonly slow = Promise.withResolvers<never>();
+
+  /** @param end offset of its end in the buffer */
+  constructor(private readonly input: Input, readonly end: number) {
+    // It counts only beside a read.
+    this.slow.promise.catch(() => {});
+  }
+
+  get receivedBytes(): number {
+    return this.input.byteCount;
+  }
+
+  get isAwaited(): boolean {
+    return this.input.awaits(this);
+  }
+
+  tooSlow(reason: string): void {
+    this.release?.();
+    this.slow.reject(new ProtocolError(`the message came too slowly: ${reason}`, SQLSTATE.outOfMemory));
+  }
+
+  /** A read of its bytes. @throws {ProtocolError} if they come too slowly. */
+  read(bytes: Promise<number | null>): Promise<number | null> {
+    return Promise.race([bytes, this.slow.promise]);
+  }
 }
 
 export class Input {
@@ -103,6 +128,11 @@ export class Input {
     this.large = next;
   }
 
+  /** True if bytes of the message are still to come. */
+  awaits(message: LargeMessage): boolean {
+    return message === this.nextLarge || (message === this.large && this.end < message.end);
+  }
+
   private readOn(): Promise<number | null> {
     const { complete: from, buffer, end, large } = this;
     const wanted = this.typed ? Math.max(this.sizeAt(from), 5) : FREE_MIN, hasRoom = from + wanted <= buffer.length;
@@ -116,9 +146,10 @@ export class Input {
 
   /** Reads on when there is room for the large message whose first bytes have come. */
   private async readLarge(wanted: number): Promise<number | null> {
-    const release = await this.statements?.take(wanted);
-    if (this.isClosed) release?.();
-    else this.nextLarge = { end: wanted, release };
+    const message = new LargeMessage(this, wanted);
+    message.release = await this.statements?.take(wanted, message);
+    if (this.isClosed) message.release?.();
+    else this.nextLarge = message;
     return await this.readIntoNew(wanted);
   }
 
@@ -132,7 +163,9 @@ export class Input {
     this.readBuffer = buffer;
     this.readAt = at;
     this.readFrom = from;
-    return this.reader.read(at === 0 ? buffer : buffer.subarray(at));
+    const bytes = this.reader.read(at === 0 ? buffer : buffer.subarray(at));
+    const large = this.nextLarge ?? (this.large !== undefined && this.awaits(this.large) ? this.large : undefined);
+    return large === undefined ? bytes : large.read(bytes);
   }
 
   /** Takes over what was read; null if the connection has ended or is broken. Returns false then. */

@@ -610,6 +610,18 @@ test("refuses a large message if its room is not free for too long", async (open
   (await largeStatements.take(1_000_000))();
 }, { largeStatements });
 
+let testMs = 0;
+const quickStatements = new LargeStatements(1_000_000, 5_000, 2, () => testMs += 1_000);
+test("ends a client that does not send the rest of its large message while others wait", async (open) => {
+  const large = query(`rows 1 ${" ".repeat(800_000)}`), [silent, waiting] = [await open(), await open()];
+  await silent.send(large.subarray(0, 400_000));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await waiting.send(large);
+  assert.deepEqual((await waiting.until("Z")).slice(-2), ["C:SELECT 1", "Z:I"]);
+  assert.deepEqual(await silent.until("E"), ["E:53200"]);
+  assert.deepEqual(await silent.until("Z"), ["end"]);
+}, { largeStatements: quickStatements });
+
 /** Some 364,000 of the bytes that statements may take. */
 const long = (start = "rows 1") => start.padEnd(30_000);
 test("limits the memory of prepared statements and portals of all connections", async (open) => {

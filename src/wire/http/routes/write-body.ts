@@ -17,6 +17,7 @@ const TURN_MS = 4;
 
 export class ReceivedBody implements LineBody {
   readonly sizeBytes: number | undefined;
+  sender?: LineBody["sender"];
   bytesRead = 0;
   private turnEndsMs = performance.now() + TURN_MS;
   private last: Uint8Array | undefined;

@@ -1,4 +1,5 @@
 /** POST /write: line protocol. */
+import type { LineBody } from "../../../api.ts";
 import { shownText } from "../../../log/mod.ts";
 import { bool, int, list, size } from "../../../config/mod.ts";
 import { DiskFullError, LineError, SqlError, SQLSTATE } from "../../../errors.ts";
@@ -73,9 +74,10 @@ async function writeLines(call: Call): Promise<Reply> {
   const { headers } = call.request, boundary = boundaryOf(headers.get("content-type"));
   const isGzip = headers.get("content-encoding")?.toLowerCase() === "gzip";
   const body = isGzip ? inflated(received, bodySizeMax, inflateRatioMax) : received;
-  const lines = boundary === undefined
+  const lines: LineBody = boundary === undefined
     ? body
     : linesOfParts(body, boundary, call.options.config.of(multipartSettings).headerSizeMax);
+  lines.sender = call.request;
   try {
     const { rows } = await call.database.writeLines(lines, unit, call.identity, call.client);
     call.options.metrics?.wires.line_http.rowsIn.inc(rows);
