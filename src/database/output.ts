@@ -56,6 +56,8 @@ const PIECE_BYTES = 1 << 20;
 const APPENDED_BYTES = 32 << 20;
 /** Approximate size of a value without text. */
 const VALUE_BYTES = 16;
+/** Of a row group. Those of 65,536 rows and 1,000 columns took more than a GiB. */
+const GROUP_VALUES_MAX = 1 << 20;
 /** Maximum bytes that encoding makes from a byte of text, in a buffer and its copy. */
 const ENCODED_BYTES_A_BYTE = 4;
 
@@ -167,9 +169,8 @@ class RowsOutput implements Output {
   ) {
     this.pieceBytes = options.pieceBytes ?? PIECE_BYTES;
     // The rows passed together to a Parquet file form a row group.
-    this.rowsMax = options.encoding.name === "parquet"
-      ? Infinity
-      : Math.ceil(this.pieceBytes / VALUE_BYTES / Math.max(1, columns.length));
+    const valuesMax = options.encoding.name === "parquet" ? GROUP_VALUES_MAX : this.pieceBytes / VALUE_BYTES;
+    this.rowsMax = Math.max(1, Math.floor(valuesMax / Math.max(1, columns.length)));
     this.encoder = createEncoder(options.encoding, [...columns], heap);
     this.joinable = this.encoder.joinable;
     this.first = options.window?.first ?? 0;

@@ -126,3 +126,26 @@ Deno.test("texts that repeat, and such that look like the bytes of others, come 
   assert.deepEqual(read.dataset, (await server.exec("select v, x from t")).dataset);
   assert.equal(new Set(read.dataset!.map(([v]) => v)).size, texts.length + 1);
 });
+
+Deno.test("a file of many columns has row groups of at most 2^20 values", async () => {
+  await using server = await startServer();
+  const duck = await (await DuckDBInstance.create(":memory:")).connect();
+  const names = Array.from({ length: 200 }, (_, index) => `x + ${index} ${column(index)}`);
+  const directory = `${server.root}/import`;
+  await Deno.mkdir(directory, { recursive: true });
+  const url = new URL("/exp", server.http);
+  url.search = String(
+    new URLSearchParams({ fmt: "parquet", query: `select ${names.join(", ")} from long_sequence(20_000)` }),
+  );
+  const path = `${directory}/wide.parquet`;
+  await Deno.writeFile(path, new Uint8Array(await (await fetch(url)).arrayBuffer()));
+  const groups = await duck.runAndReadAll(
+    `select count(distinct row_group_id), max(row_group_num_rows) * 200 <= 1 << 20 from parquet_metadata('${path}')`,
+  );
+  assert.deepEqual(groups.getRows(), [[4n, true]]);
+  const sums = "select count(*), sum(c0)::bigint, sum(c199)::bigint, max(c7) from";
+  const expected = [[20_000n, 200_010_000n, 203_990_000n, 20_007n]];
+  assert.deepEqual((await duck.runAndReadAll(`${sums} '${path}'`)).getRows(), expected);
+  const back = await server.exec(`${sums} read_parquet('wide.parquet')`);
+  assert.deepEqual(back.dataset, expected.map((row) => row.map(Number)));
+});

@@ -299,6 +299,21 @@ for (const codec of ["UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4_RA
   });
 }
 
+Deno.test("ParquetAssembler: a file of many groups", async () => {
+  const values = Array.from({ length: 200 }, (_, row) => BigInt(row)), columns = [longs("LONG", ...values)];
+  const named = [{ name: "x", type: "LONG" }];
+  const encoder = createEncoder({ name: "parquet", codec: "UNCOMPRESSED" }, named, heap);
+  for (const count of [1, 14, 15, 16, 127, 128, 200]) {
+    const file = new ParquetAssembler(named, "test"), parts = [file.head];
+    for (let row = 0; row < count; row++) {
+      parts.push(file.group(encoder.encode({ rowCount: 200, columns }, row, 1, row === 0)).slice());
+    }
+    parts.push(file.footer());
+    const rows = await parquetReadObjects({ file: await new Blob(parts as BlobPart[]).arrayBuffer() });
+    assert.deepEqual(rows, values.slice(0, count).map((x) => ({ x })));
+  }
+});
+
 Deno.test("a Parquet file without rows has its schema", async () => {
   const file = new ParquetAssembler([{ name: "x", type: "LONG" }], "test");
   const whole = await new Blob([file.head, file.footer()]).arrayBuffer();

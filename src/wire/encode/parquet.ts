@@ -7,9 +7,10 @@
  * Offsets in a description are relative to the start of the group's bytes.
  */
 import type { RowGroup } from "hyparquet";
-import { ByteWriter, ParquetWriter } from "hyparquet-writer";
+import { ByteWriter, type ColumnSource, ParquetWriter } from "hyparquet-writer";
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
 import type { Encoding, ResultColumn } from "../../api.ts";
+import { joinedBytes } from "../../bytes.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { Encoder } from "./encoder.ts";
 import { lz4Compress } from "./lz4.ts";
@@ -47,13 +48,16 @@ export function createParquetEncoder(
   const encode: Encoder["encode"] = (batch, firstRow, rowCount) => {
     const writer = new ByteWriter(rowCount * columns.length * 8 + 1024);
     const file = new ParquetWriter({ writer, schema, codec: encoding.codec, compressors, statistics: false });
-    const columnData = columns.map(({ name }, index) => {
-      const read = types[index].reader(heap, batch.columns[index]);
-      return { name, data: Array.from({ length: rowCount }, (_, row) => read(firstRow + row)), offsetIndex: false };
-    });
+    const values = new ColumnValues();
+    const columnData = columns.map(({ name }, index) =>
+      values.column(name, () => {
+        const read = types[index].reader(heap, batch.columns[index]);
+        return Array.from({ length: rowCount }, (_, row) => read(firstRow + row));
+      })
+    );
     file.write({ columnData, rowGroupSize: rowCount, pageSize: encoding.pageSizeBytes });
     moveOffsets(file.row_groups[0], -MAGIC.length);
-    const description = new TextEncoder().encode(JSON.stringify(file.row_groups[0], bigintsAsText));
+    const description = new TextEncoder().encode(JSON.stringify(file.row_groups[0], bigintsAsNumbers));
     const body = writer.getBytes().subarray(MAGIC.length);
     const chunk = new Uint8Array(4 + description.length + body.length);
     new DataView(chunk.buffer).setUint32(0, description.length, true);
@@ -64,18 +68,76 @@ export function createParquetEncoder(
   return { joinable: false, encode, lend: encode };
 }
 
-/** Assembles groups into a file: `head`, then `group` for each chunk, then `footer`. */
+/** Values of one column at a time, because those of all take much memory. */
+class ColumnValues {
+  private values: { read: () => unknown[]; list: unknown[] } | undefined;
+
+  /** A column for the writer, which asks for the first one twice. */
+  column(name: string, read: () => unknown[]): ColumnSource {
+    const data = () => {
+      if (this.values?.read !== read) this.values = { read, list: read() };
+      return this.values.list;
+    };
+    return {
+      name,
+      offsetIndex: false,
+      get data() {
+        return data();
+      },
+    };
+  }
+}
+
+type FileOptions = Omit<ConstructorParameters<typeof ParquetWriter>[0], "writer">;
+
+/** The end of a file with these groups. */
+function endOf(options: FileOptions, rowCount: bigint, groups: RowGroup[]): Uint8Array<ArrayBuffer> {
+  const writer = new ByteWriter(), file = new ParquetWriter({ ...options, writer });
+  writer.index = 0; // without the head
+  file.num_rows = rowCount;
+  file.row_groups.push(...groups);
+  file.finish();
+  return writer.getBytes();
+}
+
+/** What surrounds the list of groups in the end of a file. The head of an empty list is one byte. */
+function frameOf(
+  options: FileOptions,
+  rowCount: bigint,
+): { before: Uint8Array<ArrayBuffer>; after: Uint8Array<ArrayBuffer> } {
+  const empty = endOf(options, rowCount, []);
+  const other = endOf(options, rowCount, [{ columns: [], total_byte_size: 0n, num_rows: 0n }]);
+  const at = empty.findIndex((byte, index) => byte !== other[index]);
+  return { before: empty.subarray(0, at), after: empty.subarray(at + 1) };
+}
+
+/** Groups are written in files of no columns. */
+const GROUP_OPTIONS: FileOptions = { schema: [{ name: "root", num_children: 0 }] };
+
+/** Thrift's compact protocol: the head of a list of structures. */
+function listHead(count: number): number[] {
+  const type = 12, head: number[] = [];
+  if (count < 15) return [(count << 4) | type];
+  for (; count > 127; count >>>= 7) head.push((count & 127) | 128);
+  return [0xf0 | type, ...head, count];
+}
+
+/** At the end of the file: u32 size of the footer, "PAR1". */
+const TAIL_BYTES = 8;
+
+/**
+ * Assembles groups into a file: `head`, then `group` for each chunk, then `footer`. A group is kept as its bytes in the footer, some 80 for
+ * each column: as objects, those of many columns and groups take ten times as much memory.
+ */
 export class ParquetAssembler {
-  private readonly writer = new ByteWriter();
-  private readonly file: ParquetWriter;
+  private readonly groups: Uint8Array<ArrayBuffer>[] = [];
+  private readonly options: FileOptions;
+  private readonly groupFrame = frameOf(GROUP_OPTIONS, 0n);
+  private rowCount = 0n;
+  private offset = MAGIC.length;
 
   constructor(columns: readonly ResultColumn[], createdBy: string) {
-    this.file = new ParquetWriter({
-      writer: this.writer,
-      schema: parquetSchemaOf(columns),
-      kvMetadata: questdbMetadata(columns),
-      createdBy,
-    });
+    this.options = { schema: parquetSchemaOf(columns), kvMetadata: questdbMetadata(columns), createdBy };
   }
 
   readonly head: Uint8Array<ArrayBuffer> = MAGIC.slice();
@@ -83,19 +145,22 @@ export class ParquetAssembler {
   /** Returns the group's bytes, a view of the chunk. */
   group(chunk: Uint8Array): Uint8Array {
     const size = new DataView(chunk.buffer, chunk.byteOffset).getUint32(0, true);
-    const group: RowGroup = JSON.parse(new TextDecoder().decode(chunk.subarray(4, 4 + size)), textAsBigints);
-    moveOffsets(group, this.writer.offset);
-    this.file.row_groups.push(group);
-    this.file.num_rows += group.num_rows;
+    const group = numbersAsBigints(JSON.parse(new TextDecoder().decode(chunk.subarray(4, 4 + size))));
+    moveOffsets(group, this.offset);
+    const { before, after } = this.groupFrame, end = endOf(GROUP_OPTIONS, 0n, [group]);
+    this.groups.push(end.slice(before.length + 1, end.length - after.length));
+    this.rowCount += group.num_rows;
     const body = chunk.subarray(4 + size);
-    this.writer.offset += body.length;
+    this.offset += body.length;
     return body;
   }
 
   footer(): Uint8Array<ArrayBuffer> {
-    this.writer.index = 0; // the head was already returned
-    this.file.finish();
-    return this.writer.getBytes().slice();
+    const { groups } = this, { before, after } = frameOf(this.options, this.rowCount);
+    if (groups.length === 0) return joinedBytes([before, Uint8Array.of(0), after]);
+    const footer = joinedBytes([before, Uint8Array.from(listHead(groups.length)), ...groups, after]);
+    new DataView(footer.buffer).setUint32(footer.length - TAIL_BYTES, footer.length - TAIL_BYTES, true);
+    return footer;
   }
 }
 
@@ -110,11 +175,26 @@ function moveOffsets(group: RowGroup, by: number): void {
   }
 }
 
-/** JSON has no 64-bit integers. */
-function bigintsAsText(_key: string, value: unknown): unknown {
-  return typeof value === "bigint" ? { bigint: String(value) } : value;
-}
+/** JSON has no 64-bit integers. Sizes and numbers of rows are below 2^53. */
+const bigintsAsNumbers = (_key: string, value: unknown) => typeof value === "bigint" ? Number(value) : value;
 
-function textAsBigints(_key: string, value: unknown): unknown {
-  return typeof value === "object" && value !== null && "bigint" in value ? BigInt(value.bigint as string) : value;
+const COLUMN_BIGINTS = [
+  "num_values",
+  "total_compressed_size",
+  "total_uncompressed_size",
+  "data_page_offset",
+  "dictionary_page_offset",
+] as const;
+
+function numbersAsBigints(group: RowGroup): RowGroup {
+  group.num_rows = BigInt(group.num_rows);
+  group.total_byte_size = BigInt(group.total_byte_size);
+  if (group.total_compressed_size !== undefined) group.total_compressed_size = BigInt(group.total_compressed_size);
+  for (const column of group.columns) {
+    if (column.file_offset !== undefined) column.file_offset = BigInt(column.file_offset);
+    const data = column.meta_data;
+    if (data === undefined) continue;
+    for (const key of COLUMN_BIGINTS) if (data[key] !== undefined) data[key] = BigInt(data[key]);
+  }
+  return group;
 }
