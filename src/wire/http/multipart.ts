@@ -15,7 +15,10 @@ export const multipartSettings = {
   }),
 };
 
-/** The body violates the format. */
+/** Each part costs some work, even an empty one. */
+const PARTS_MAX = 1_000;
+
+/** The body violates the format, or a limit. */
 export class MultipartError extends Error {}
 
 export interface Part {
@@ -47,9 +50,10 @@ export async function* partsOf(
   // The first boundary has no line end before it.
   reader.prepend(new Uint8Array([CR, LF]));
   await reader.skipToBoundary();
-  for (;;) {
+  for (let count = 1;; count++) {
     const next = await reader.take(2);
     if (next[0] === DASH && next[1] === DASH) return;
+    if (count > PARTS_MAX) throw new MultipartError(`the body has more than ${PARTS_MAX} parts`);
     if (next[0] !== CR || next[1] !== LF) throw new MultipartError("a boundary of the body does not end its line");
     const { name, fileName } = fieldOf(await reader.headers(headerSizeMax));
     if (name === undefined) throw new MultipartError("a part has no Content-Disposition with a name");

@@ -57,6 +57,12 @@ Deno.test("partsOf() gives names, file names and bytes, however the body is spli
     { numRuns: Number(Deno.env.get("SUNDIAL_RUNS") ?? 300) },
   ));
 
+Deno.test("partsOf() refuses a body of more than 1,000 parts", async () => {
+  const parts = (count: number) => `${part('name="x"', "").repeat(count)}--XX--`;
+  assert.equal((await read(parts(1_000))).length, 1_000);
+  await assert.rejects(read(parts(1_001)), /the body has more than 1000 parts/);
+});
+
 Deno.test("partsOf() skips what is not read", async () => {
   const names: string[] = [];
   const body = part('name="a"', "1\n2") + part("name=b", "3") + "--XX--";

@@ -1,6 +1,6 @@
 /** One client connection: serves its requests in sequence and enforces its time limits. */
 import { setImmediate } from "node:timers";
-import { BodyReader } from "./body.ts";
+import { type BodyInput, BodyReader } from "./body.ts";
 import type { ByteConnection } from "../byte-connection.ts";
 import type { Reply, ServerOptions } from "./contract.ts";
 import { ConnectionLostError, RequestError } from "./errors.ts";
@@ -274,7 +274,7 @@ export class Connection implements RequestConnection {
   }
 
   /** The input for a body. Its reads are timed, and the first one sends `100 Continue` if the client expects that. */
-  #guarded(head: RequestHead): Pick<Input, "readInto" | "line"> {
+  #guarded(head: RequestHead): BodyInput {
     this.#awaitsContinue = head.expectsContinue && head.bodySize !== 0;
     this.#bodyWaitedMs = 0;
     const timed = async <T>(read: () => Promise<T>): Promise<T> => {
@@ -300,6 +300,10 @@ export class Connection implements RequestConnection {
     return {
       readInto: (into) => timed(() => input.readInto(into)),
       line: (sizeMax) => timed(() => input.line(sizeMax)),
+      get bytes() {
+        return input.bytes;
+      },
+      skip: (size) => input.skip(size),
     };
   }
 
@@ -459,9 +463,11 @@ async function discard({ body }: Reply): Promise<void> {
 }
 
 /** The input of requests without a body. */
-const NO_INPUT: Pick<Input, "readInto" | "line"> = {
+const NO_INPUT: BodyInput = {
   readInto: () => Promise.reject(new ConnectionLostError()),
   line: () => Promise.reject(new ConnectionLostError()),
+  bytes: new Uint8Array(0),
+  skip: () => {},
 };
 
 const CONTINUE = new TextEncoder().encode("HTTP/1.1 100 Continue\r\n\r\n");
