@@ -107,6 +107,20 @@ Deno.test("parseCsv() lists values and lines that do not fit in the order of the
   }
 });
 
+Deno.test("parseCsv() stops before it has more than 16,384 faults, and goes on with all of them", () => {
+  const text = `1,2\n${"x,y\n".repeat(40_000)}`, lines: number[] = [], more = { faultsMax: 100_000 };
+  let rowCount = 0;
+  for (let at = 0, firstLine = 1; at < text.length;) {
+    const parsed = parse(text.slice(at), ["INT", "INT"], { ...more, firstLine });
+    assert.ok(parsed.faults.length <= 16_384 && parsed.doneBytes > 0);
+    lines.push(...parsed.faults.map(({ line }) => line));
+    rowCount += parsed.rowCount;
+    [at, firstLine] = [at + parsed.doneBytes, parsed.nextLine];
+  }
+  assert.equal(rowCount, 40_001);
+  assert.deepEqual(lines, Array.from({ length: 80_000 }, (_, index) => 2 + (index >> 1)));
+});
+
 Deno.test("parseCsv() skips rows without a valid designated timestamp", () => {
   const types = [target("TIMESTAMP", 0, { isDesignated: true }), target("INT", 1)];
   const parsed = parse("2024-01-01T00:00:00Z,1\n,2\nnever,3\n1969-12-31,4\n1970-01-01,5\n", types);

@@ -55,8 +55,24 @@ export interface ParsedCsv {
   nextLine: number;
 }
 
+/** Maximum number of faults of a call. Those of a piece of short lines took hundreds of MiB, in the worker and in main. */
+const FAULTS_A_CALL_MAX = 16_384;
+
 export function parseCsv(bytes: Uint8Array, options: ParseOptions): ParsedCsv {
-  const { targets, atomicity, faultsMax } = options;
+  const { faultsMax, targets } = options;
+  // Few records are parsed more than once, and files with few faults in few calls.
+  const first = faultsMax <= FAULTS_A_CALL_MAX ? undefined : Math.ceil(4 * FAULTS_A_CALL_MAX / targets.length);
+  for (let recordsMax = first;;) {
+    const parsed = parseRecords(bytes, { ...options, recordsMax });
+    const { rowCount, rejected, errors } = parsed, faultCount = errors.reduce((sum, count) => sum + count, rejected);
+    const wanted = Math.min(faultsMax, faultCount), recordCount = rowCount + rejected;
+    if (wanted <= FAULTS_A_CALL_MAX || recordCount <= 1) return parsed;
+    recordsMax = Math.ceil(recordCount / 2);
+  }
+}
+
+function parseRecords(bytes: Uint8Array, options: ParseOptions & { recordsMax: number | undefined }): ParsedCsv {
+  const { targets, atomicity } = options, faultsMax = Math.min(options.faultsMax, FAULTS_A_CALL_MAX);
   const records = splitRecords(bytes, options);
   const errors = targets.map(() => 0);
   /** 1 for rows to skip. */
