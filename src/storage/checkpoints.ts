@@ -139,13 +139,13 @@ export class Checkpoints {
   }
 
   /**
-   * A lack of disk space, or of memory to open a table, changes nothing: the log continues. After other failures the
-   * state on disk is unknown, and the database is sealed.
+   * A lack of disk space, of memory to open a table or of files that may be open changes nothing: the log continues. After other failures
+   * the state on disk is unknown, and the database is sealed.
    */
   private hasFailed(error: unknown): void {
-    if (error instanceof DiskFullError || (error instanceof SqlError && error.sqlState === SQLSTATE.outOfMemory)) {
-      return;
-    }
+    const isLack = error instanceof DiskFullError || (error as { code?: string }).code === "EMFILE" ||
+      (error instanceof SqlError && error.sqlState === SQLSTATE.outOfMemory);
+    if (isLack) return;
     this.store.seal.set(`the checkpoint failed: ${(error as Error).message}`);
     throw error;
   }

@@ -39,10 +39,37 @@ export function dataFilePath(directory: string, id: number): string {
   return join(directory, `d${id}.seg`);
 }
 
+/** Maximum number of data files of all tables that are open. Each table whose rows are flushed needs one. */
+const OPEN_MAX = 64;
+
+/**
+ * The open data files of all tables. Beyond a number, the one that was used longest ago is closed: thousands of tables would take all
+ * files that the process may open. What was written to it is durable after a sync of the file, which opens it again.
+ */
+export class OpenFiles {
+  /** By path, the one that was used longest ago first. */
+  private readonly handles = new Map<string, File>();
+
+  constructor(private readonly files: Files) {}
+
+  /** Valid until the next call. */
+  open(path: string): File {
+    const handle = this.handles.get(path) ?? this.files.open(path, "write");
+    this.handles.delete(path);
+    this.handles.set(path, handle);
+    if (this.handles.size > OPEN_MAX) this.close(this.handles.keys().next().value!);
+    return handle;
+  }
+
+  close(path: string): void {
+    this.handles.get(path)?.close();
+    this.handles.delete(path);
+  }
+}
+
 export class DataFiles {
   /** By id, in order. */
   readonly list = new Map<number, DataFile>();
-  private readonly handles = new Map<number, File>();
   private readonly unsynced = new Set<number>();
   /** The directory has a new file, of data or of symbols, whose name is not durable yet. */
   madeFile = false;
@@ -53,6 +80,7 @@ export class DataFiles {
 
   constructor(
     private readonly files: Files,
+    private readonly opened: OpenFiles,
     private readonly directory: string,
     private readonly nextFileId: () => number,
     /** Of new chunks. */
@@ -120,14 +148,12 @@ export class DataFiles {
   }
 
   close(): void {
-    for (const handle of this.handles.values()) handle.close();
-    this.handles.clear();
+    for (const { path } of this.list.values()) this.opened.close(path);
   }
 
   /** The caller removes the file itself. */
   forget(id: number): void {
-    this.handles.get(id)?.close();
-    this.handles.delete(id);
+    this.opened.close(dataFilePath(this.directory, id));
     this.unsynced.delete(id);
     this.list.delete(id);
   }
@@ -160,9 +186,7 @@ export class DataFiles {
   }
 
   private handle(id: number): File {
-    let handle = this.handles.get(id);
-    if (handle === undefined) this.handles.set(id, handle = this.files.open(this.list.get(id)!.path, "write"));
-    return handle;
+    return this.opened.open(this.list.get(id)!.path);
   }
 }
 

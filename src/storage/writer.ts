@@ -23,7 +23,7 @@ import { ChunkMaker } from "./chunks.ts";
 import type { Command, Outcome } from "./commands.ts";
 import type { AccessChange, AppendBatch, ChangedBatch, TableRows, TableSchema } from "./contract.ts";
 import { dictionaryPath } from "./checkpoint.ts";
-import { DataFiles } from "./datafile.ts";
+import { DataFiles, OpenFiles } from "./datafile.ts";
 import { applyToTable, creation, definitionOf, newSchema, partitionMoves, removal } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";
 import { Checkpoints } from "./checkpoints.ts";
@@ -75,6 +75,7 @@ export class TableStore implements Store {
   private closed = false;
   /** Of new chunks. */
   private readonly packing: number;
+  private readonly dataFiles: OpenFiles;
   readonly checkpoints = new Checkpoints(this);
   private readonly idle = new Idle(this);
   private readonly conversion = new Conversion(this, this.idle);
@@ -91,6 +92,7 @@ export class TableStore implements Store {
     this.memory = new WriterMemory(heap);
     this.memory.onPressure = (sizeBytes) => options.evict(sizeBytes);
     this.packing = options.encoding === "raw" ? 0 : PACKING;
+    this.dataFiles = new OpenFiles(files);
     this.make = new ChunkMaker(this.memory, options.encoding ?? "auto", options.segmentRowsMax);
     this.publisher = new Publisher(this.memory, this.access, options, () => this.commits?.log.lastLsn ?? 0);
     // Without encoding there is nothing to do on other threads.
@@ -557,7 +559,13 @@ export class TableStore implements Store {
 
   newTable(schema: TableSchema): Table {
     const directory = join(this.options.root, `t${schema.id}`);
-    const data = new DataFiles(this.options.files, directory, () => this.numbers.takeFileId(), this.packing);
+    const data = new DataFiles(
+      this.options.files,
+      this.dataFiles,
+      directory,
+      () => this.numbers.takeFileId(),
+      this.packing,
+    );
     const table = new Table(
       schema,
       directory,
