@@ -208,14 +208,29 @@ export class Connection implements ConnectionState {
       }
       if (this.ending !== undefined) throw this.ending;
       if (output.isFull) await output.flush();
-      if (handled++ % MESSAGES_A_TURN === 0 && performance.now() - this.turnMs > TURN_MS) {
-        await new Promise((resolve) => setTimeout(resolve, 0));
-        this.turnMs = performance.now();
-      }
+      if (handled++ % MESSAGES_A_TURN === 0 && this.isDue()) await this.pause();
       const type = this.isTerminated ? undefined : input.next();
       if (type === undefined) return;
       waiting = this.handle(type);
     }
+  }
+
+  /** True if other clients should get a turn. */
+  private isDue(): boolean {
+    return performance.now() - this.turnMs > TURN_MS;
+  }
+
+  private async pause(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    this.turnMs = performance.now();
+  }
+
+  /** Between statements of a script, which may have very many. */
+  private async pauseScript(): Promise<void> {
+    const { signal } = this.abort;
+    await this.whileRunning(this.output.isFull ? this.output.flush().then(() => this.pause()) : this.pause());
+    if (this.ending !== undefined) throw this.ending;
+    signal.throwIfAborted();
   }
 
   private handle(type: number): void | Promise<void> {
@@ -385,6 +400,7 @@ export class Connection implements ConnectionState {
         } finally {
           await this.closed(portal);
         }
+        if (k < parts.length - 1 && (this.output.isFull || this.isDue())) await this.pauseScript();
       }
       count.end("queriesCompleted");
     } catch (error) {

@@ -506,6 +506,21 @@ test("cancels by pid and key, but not with a wrong key", async (open, _database,
   assert.equal((await client.until("Z")).at(-2), "C:SELECT 1");
 });
 
+test(
+  "gives others a turn within a script of many statements, and can be cancelled between them",
+  async (open, _database, port) => {
+    const client = await open(), other = await open();
+    await client.send(query("select;".repeat(50_000)));
+    await other.send(query("select"));
+    assert.equal((await other.until("Z")).at(-2), "C:SELECT 1");
+    const cancelling = new RawClient(await Deno.connect({ hostname: "127.0.0.1", port }));
+    await cancelling.sendStartUp(int32(80877102), int32(client.pid), int32(client.key));
+    assert.deepEqual(await cancelling.until("!"), ["end"]);
+    cancelling.conn.close();
+    assert.deepEqual((await client.until("Z")).slice(-2), ["E:57014", "Z:I"]);
+  },
+);
+
 test("cancels the statement of a client that has disconnected", async (open, database) => {
   const client = await open();
   await client.send(query("slow"));
