@@ -10,6 +10,7 @@ import { advice, limitsOf } from "../service/mod.ts";
 import { VERSION } from "../version.ts";
 import { BusyPoll, eventsOfThisThread } from "../workers/busy-poll.ts";
 import { directSockets } from "../workers/direct-sockets.ts";
+import { watchMemory } from "../workers/memory-pressure.ts";
 import { collectIfGrown } from "../workers/memory-release.ts";
 import { startHealth } from "../wire/health/mod.ts";
 import { LargeStatements } from "../wire/large-statements.ts";
@@ -79,6 +80,7 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
     awaitAnswer: poll?.awaitAnswer,
     // A collection stops this thread for some 50 ms, so it waits for a rest.
     onRest: collectIfGrown,
+    watchMemory: (memory: Parameters<typeof watchMemory>[1]) => watchMemory(config.machine.memoryBytes, memory),
     recentErrors: () => log.recentErrors.list(),
     provider,
     onWriterFailed: (reason: string) => fail(`the writer has failed: ${reason}`),

@@ -6,7 +6,7 @@ import type { Scheduler, SchedulerOptions } from "../engine/mod.ts";
 import type { LogRecord } from "../log/mod.ts";
 import type { MetricSample } from "../metrics/mod.ts";
 import type { ServerFacts } from "../sql/mod.ts";
-import type { Catalogue, PackedMemory, SharedHeap, StorageWriter, TableRows } from "../storage/mod.ts";
+import type { Catalogue, PackedMemory, SharedHeap, SharedPool, StorageWriter, TableRows } from "../storage/mod.ts";
 import type { AccessControl } from "./access/control.ts";
 import type { AccessStatements } from "./access/statements.ts";
 import type { Activity } from "./activity.ts";
@@ -46,6 +46,8 @@ export interface DatabaseOptions extends Values<typeof databaseSettings> {
   awaitAnswer?: SchedulerOptions["awaitAnswer"];
   /** Called after some seconds without queries and commits, when there have been some. */
   onRest?: () => void;
+  /** Keeps the process within the memory of a small machine. Returns a function that ends this. */
+  watchMemory?: (memory: { heap: SharedHeap; pool: SharedPool }) => () => void;
   /** Called for an internal error. */
   onUnhandledError?: () => void;
   /** Called when the disk has become full, and when a change was written again. */

@@ -96,6 +96,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   for (const line of storage.report) options.log("INFO", line);
   removeSpilled(realFiles, options.spillRoot);
   const pool = createPool(heap, further);
+  // Further memories are of machines that have enough.
+  const unwatchMemory = further.length === 0 ? options.watchMemory?.({ heap, pool }) : undefined;
   const functions = createRegistry();
   const scheduler = createScheduler({
     heap,
@@ -282,6 +284,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       ...external?.statistics ?? NO_SIGN_ONS,
     }),
     close: async () => {
+      unwatchMemory?.();
       await core.copies.close();
       await core.materialized.close();
       await traces.flush();

@@ -53,6 +53,15 @@ function* releaseAll(heap: SharedHeap, isWanted: () => boolean): Generator<void>
   libc()?.malloc_trim(0n);
 }
 
+/** Returns about so many bytes of free blocks at once, while the machine has hardly any memory left. */
+export function releaseFreePages(heap: SharedHeap, sizeBytes: number): void {
+  let left = sizeBytes;
+  for (const block of heap.freeBlocks(BLOCK_BYTES_MIN).sort((a, b) => b.warmBytes - a.warmBytes)) {
+    if (left <= 0 || block.warmBytes === 0) return;
+    for (const piece of piecesOf(block)) if (left > 0 && releasePages(heap, piece)) left -= piece.sizeBytes;
+  }
+}
+
 /** The last piece is first, because the pages of a block are at its start. */
 function* piecesOf({ address, sizeBytes }: BlockRange): Generator<BlockRange> {
   const size = Math.min(PIECE_BYTES, sizeBytes);
@@ -98,7 +107,7 @@ export function collectGarbage(): void {
 }
 
 /** Collects, and returns to the system what the C allocator has free. */
-function returnGarbage(): void {
+export function returnGarbage(): void {
   collectGarbage();
   libc()?.malloc_trim(0n);
 }
