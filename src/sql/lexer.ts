@@ -82,6 +82,13 @@ export const TEXT_LENGTH_MAX = 64 * 1024 * 1024;
 
 /** Returns the tokens of `text`, and a last one of kind "end" at the end of the text. */
 export function tokenize(text: string): Token[] {
+  const tokens: Token[] = [];
+  readTokens(text, tokens);
+  return tokens;
+}
+
+/** The same for texts whose tokens are not kept. */
+export function readTokens(text: string, tokens: { length: number; push(token: Token): unknown }): void {
   if (text.length > TEXT_LENGTH_MAX) {
     throw new SqlError(
       `The text is too long: ${text.length} characters, at most ${TEXT_LENGTH_MAX} are allowed`,
@@ -89,7 +96,6 @@ export function tokenize(text: string): Token[] {
       SQLSTATE.programLimitExceeded,
     );
   }
-  const tokens: Token[] = [];
   let at = 0;
   let questionMarks = 0;
   while (at < text.length) {
@@ -155,7 +161,6 @@ export function tokenize(text: string): Token[] {
     }
   }
   tokens.push({ kind: "end", text: "", at: text.length, end: text.length });
-  return tokens;
 }
 
 function quoted(text: string, at: number, escapes: boolean): { value: string; end: number } {

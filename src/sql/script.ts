@@ -1,4 +1,8 @@
-import { tokenize } from "./lexer.ts";
+import { SqlError, SQLSTATE } from "../errors.ts";
+import { readTokens, type Token } from "./lexer.ts";
+
+/** Each takes memory while the text is carried out. */
+const STATEMENTS_MAX = 1_000_000;
 
 /**
  * Splits a text at its semicolons into statements and omits empty ones. Error positions are relative to `at` of the
@@ -7,11 +11,18 @@ import { tokenize } from "./lexer.ts";
 export function splitScript(text: string): { text: string; at: number }[] {
   const statements: { text: string; at: number }[] = [];
   let start: number | undefined;
-  for (const token of tokenize(text)) {
-    if (token.kind === "semicolon" || token.kind === "end") {
-      if (start !== undefined) statements.push({ text: text.slice(start, token.at).trimEnd(), at: start });
-      start = undefined;
-    } else start ??= token.at;
-  }
+  readTokens(text, {
+    length: 0,
+    push(token: Token) {
+      this.length++;
+      if (token.kind === "semicolon" || token.kind === "end") {
+        if (start !== undefined) statements.push({ text: text.slice(start, token.at).trimEnd(), at: start });
+        start = undefined;
+      } else if (start === undefined && statements.length === STATEMENTS_MAX) {
+        const message = `The text has too many statements: at most ${STATEMENTS_MAX} are allowed`;
+        throw new SqlError(message, token.at, SQLSTATE.programLimitExceeded);
+      } else start ??= token.at;
+    },
+  });
   return statements;
 }

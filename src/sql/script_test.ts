@@ -8,3 +8,12 @@ Deno.test("splitScript() splits at semicolons, except in texts and comments", ()
   }]);
   assert.deepEqual(splitScript(" -- nothing"), []);
 });
+
+Deno.test("splitScript() refuses more than a million statements, at the first one beyond", () => {
+  const text = "a;".repeat(1_000_000);
+  assert.equal(splitScript(text).length, 1_000_000);
+  assert.throws(() => splitScript(`${text};; b`), {
+    message: "The text has too many statements: at most 1000000 are allowed",
+    position: 2_000_003,
+  });
+});
