@@ -124,6 +124,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     workerUrl: new URL("../workers/planner.ts", import.meta.url),
     importRoot: options.importRoot,
     words: options.wordsMax,
+    tokens: options.tokensMax,
     expressions: options.expressionsMax,
     timeoutMs: options.queryTimeoutMs,
     log: options.log,

@@ -81,6 +81,7 @@ export type ToPlanner =
     answers: MessagePort;
     importRoot: string;
     words: number;
+    tokens: number;
     expressions: number;
   }
   | { kind: "order"; order: Order };
@@ -103,6 +104,7 @@ export interface PlannerOptions {
   importRoot: string;
   /** Longer statements are refused. */
   words: number;
+  tokens: number;
   expressions: number;
   /** Default timeout of statements; 0 means none. */
   timeoutMs: number;
@@ -246,7 +248,7 @@ export class Planner {
   }
 
   private start(): Thread {
-    const { workerUrl, importRoot, words, expressions } = this.options;
+    const { workerUrl, importRoot, words, tokens, expressions } = this.options;
     const worker = new Worker(workerUrl, { type: "module", name: "planner" });
     const control = new SharedArrayBuffer(Object.keys(CONTROL).length * Int32Array.BYTES_PER_ELEMENT);
     const { port1, port2 } = new MessageChannel();
@@ -260,7 +262,7 @@ export class Planner {
       if (this.thread === thread) this.fail(event.message || "unknown error");
     };
     worker.postMessage(
-      { kind: "start", control, answers: port2, importRoot, words, expressions } satisfies ToPlanner,
+      { kind: "start", control, answers: port2, importRoot, words, tokens, expressions } satisfies ToPlanner,
       [port2],
     );
     return thread;

@@ -79,6 +79,7 @@ async function withPlanner(
     workerUrl: WORKER,
     importRoot: "/",
     words: FULL_EFFORT.words,
+    tokens: FULL_EFFORT.tokens,
     expressions: FULL_EFFORT.expressions,
     timeoutMs: 0,
     answer,

@@ -18,6 +18,8 @@ import { csvSettings } from "../wire/csv/settings.ts";
 import { lineSettings } from "../wire/line/settings.ts";
 
 const MIB = 2 ** 20, GIB = 2 ** 30;
+/** Limits of `query.tokens.max`. The planner's heap, of 4 GiB, holds the greatest number. */
+const TOKENS_A_MIB = 1_500, TOKENS_MAX = 12_000_000;
 /** An address has 32 bits, so a memory has less than 4 GiB. */
 const MEMORY_BYTES_MAX = 4095 * MIB;
 /** What queries, fresh rows and dictionaries have, if the memory is larger than 4095 MiB. Above, all is for the pool. */
@@ -50,6 +52,16 @@ const querySettings = {
     50_000,
     "Maximum number of words and marks of a statement, excluding lists of values. Parsing takes 10 to 30 us for each.",
     { min: 1_000 },
+  ),
+  tokensMax: int(
+    "query.tokens.max",
+    ({ memoryBytes }) => String(Math.min(TOKENS_MAX, Math.floor(memoryBytes / MIB) * TOKENS_A_MIB)),
+    "Maximum number of words and marks of a statement, with those of lists of values. Each takes some 230 bytes until the statement has been planned.",
+    {
+      defaultSaid: `${TOKENS_A_MIB} for each MiB of the machine's memory, at most ${TOKENS_MAX}`,
+      min: 50_000,
+      max: TOKENS_MAX,
+    },
   ),
   expressionsMax: int(
     "query.expressions.max",

@@ -9,6 +9,8 @@ export interface Effort {
   readonly words: number;
   /** Tokens of known statement forms, which are read in a tenth of the time. */
   readonly knownWords: number;
+  /** Tokens with those of lists of values. Each takes some 230 bytes until the statement has been planned. */
+  readonly tokens: number;
   /** Expressions and sub-queries, counted each time they are bound. An alias that is used twice is bound twice. */
   readonly expressions: number;
   /** The error for a statement above a limit. */
@@ -27,6 +29,7 @@ export function tooComplex(what: string, at: number, max: number): SqlError {
 export const FULL_EFFORT: Effort = {
   words: 50_000,
   knownWords: Infinity,
+  tokens: 4_000_000,
   expressions: 200_000,
   beyond: tooComplex,
 };
@@ -41,6 +44,8 @@ export function quickEffort(words: number): Effort {
   return {
     words,
     knownWords: 2.5 * words | 0,
+    // Long texts are not for this thread in any case.
+    tokens: Infinity,
     expressions: 2 * words,
     beyond: () => new LongStatement("the statement is long"),
   };

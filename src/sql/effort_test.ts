@@ -98,6 +98,16 @@ Deno.test("too many words are reported at the first word beyond the limit", () =
   });
 });
 
+Deno.test("too many tokens of lists are reported at the first one beyond the limit", () => {
+  const effort = { ...FULL_EFFORT, tokens: 50 };
+  const text = (count: number) => `select a from t where a in (${list(count, () => "1", ",")})`;
+  parse(text(21), effort); // 9 words and marks, and 21 values with 20 commas
+  assert.throws(() => parse(text(22), effort), {
+    message: "The statement is too complex: its lists of values have too many words and marks, at most 50 are allowed",
+    position: text(22).length - 2,
+  });
+});
+
 Deno.test("filters are pushed down as long as the plan stays within its limit", () => {
   const nested = (levels: number) => `${"select a + a a from (".repeat(levels)}select a from t${")".repeat(levels)}`;
   const union = list(40, (k) => `select a + b + ${k} a from t`, " union all ");

@@ -3,6 +3,7 @@
  * decides which words are keywords, so that most of them can also be names.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
+import { type Effort, FULL_EFFORT } from "./effort.ts";
 
 export type TokenKind =
   /** An unquoted name or keyword. */
@@ -80,10 +81,26 @@ const GEOHASH = /##?[0-9a-zA-Z]*(?:\/\d+)?/y;
 /** Longer statements are refused before any work is done. */
 export const TEXT_LENGTH_MAX = 64 * 1024 * 1024;
 
-/** Returns the tokens of `text`, and a last one of kind "end" at the end of the text. */
-export function tokenize(text: string): Token[] {
+/** Returns the tokens of `text`, and a last one of kind "end" at the end of the text. @throws if there are more than `effort` allows. */
+export function tokenize(
+  text: string,
+  { tokens: max, beyond }: Pick<Effort, "tokens" | "beyond"> = FULL_EFFORT,
+): Token[] {
   const tokens: Token[] = [];
-  readTokens(text, tokens);
+  // Each has at least one character.
+  if (text.length <= max) readTokens(text, tokens);
+  else {
+    readTokens(text, {
+      get length() {
+        return tokens.length;
+      },
+      push(token: Token) {
+        if (tokens.push(token) > max && token.kind !== "end") {
+          throw beyond("its lists of values have too many words and marks", token.at, max);
+        }
+      },
+    });
+  }
   return tokens;
 }
 

@@ -48,7 +48,7 @@ interface Range {
 }
 
 function split(text: string, effort: Effort): { source: Source; ranges: Range[] } {
-  const tokens = tokenize(text);
+  const tokens = tokenize(text, effort);
   const source = new Source(text, tokens, effort);
   const ranges: Range[] = [];
   let from = 0;

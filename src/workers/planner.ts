@@ -22,12 +22,15 @@ import { CANCEL, cancelError } from "../engine/slot.ts";
 import { type Effort, explainNodes, FULL_EFFORT, splitScript, substituteCalls, usesClock } from "../sql/mod.ts";
 import type { Plan } from "../sql/plan.ts";
 import { mapPlan, mapStatement } from "../sql/planner/nodes.ts";
+import { returnGarbage } from "./memory-release.ts";
 import { yieldToOthers } from "./priority.ts";
 import type { Value } from "../types/mod.ts";
 import type { Catalogue, TableSchema, TableSnapshot } from "../storage/contract.ts";
 
 /** Maximum number of planned statements to cache, and of the characters of their keys. The last one is kept in any case. */
 const KEPT_MAX = 4, KEPT_LENGTH_MAX = 4 << 20;
+/** After a text of this length, garbage is collected: V8 would let that of the next one be added. */
+const COLLECTED_LENGTH_MIN = 1 << 20;
 /** Maximum sleep between two checks of the cancel word. */
 const SLEEP_MS = 100;
 
@@ -46,7 +49,7 @@ self.onmessage = ({ data }: MessageEvent<ToPlanner>) => {
     answers = data.answers as unknown as typeof answers;
     importRoot = data.importRoot;
     yieldToOthers();
-    effort = { ...FULL_EFFORT, words: data.words, expressions: data.expressions };
+    effort = { ...FULL_EFFORT, words: data.words, tokens: data.tokens, expressions: data.expressions };
     return;
   }
   try {
@@ -55,6 +58,7 @@ self.onmessage = ({ data }: MessageEvent<ToPlanner>) => {
   } catch (error) {
     post({ kind: "failed", error: postedError(error) });
   }
+  if ("text" in data.order && data.order.text.length >= COLLECTED_LENGTH_MIN) returnGarbage();
 };
 
 function carryOut(order: Order, transfer: Transferable[]): unknown {
