@@ -8,13 +8,16 @@ import { assertRows, col, onThreads, over, type Row, RowsInput, rowsOf, storedRo
 const COLUMNS: Column[] = ["LONG", "INT", "VARCHAR", "LONG"].map((type, k) => ({ name: `c${k}`, type }));
 const NUMBER = COLUMNS.length - 1;
 
+/** So that an index by value is beyond the caches, too. */
+const KEY_SPACING = 7;
+
 /** Most keys have two rows, far from each other, and one key has a tenth of the rows. */
 function makeRows(rowCount: number): Row[] {
   return Array.from({ length: rowCount }, (_, row): Row => {
     const n = row % 10 === 0 ? 7 : row % (rowCount / 2);
     return n % 1_000 === 3
       ? [null, null, null, BigInt(row)]
-      : [BigInt(n) * 1_000_000_007n, n, `text ${n}`, BigInt(row)];
+      : [BigInt(n) * 1_000_000_007n, KEY_SPACING * n, `text ${n}`, BigInt(row)];
   });
 }
 
