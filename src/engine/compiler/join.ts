@@ -11,7 +11,7 @@ import { type CompiledKernel, hashOf } from "./aggregate.ts";
 import type { Input } from "./expression.ts";
 import { i32, i64, input, type IrNode, select } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
-import { type AheadCells, lookUpRows } from "./rows-ahead.ts";
+import { lookUpRows } from "./rows-ahead.ts";
 import type { Code } from "../../wasm/assembler.ts";
 
 /**
@@ -204,7 +204,7 @@ function isPrefetched(tableBytes: number): boolean {
 /** Searches for the keys of all rows that pass. `body`: see `KernelWriter.scalarRows`. `cells`: only if entries are prefetched. */
 function searchRows(
   index: Index,
-  cells: AheadCells | undefined,
+  cells: Record<string, number> | undefined,
   predicate: IrNode | undefined,
   body: (row: number) => void,
 ): void {
@@ -215,7 +215,7 @@ function searchRows(
       body(row);
     });
   }
-  lookUpRows(writer, cells, {
+  lookUpRows(writer, { ahead: cells.ahead, loaded: cells.loaded }, {
     predicate,
     nodes: index.nodes,
     pushPlace: () => index.pushPlace(),
@@ -387,7 +387,7 @@ export function partIndexKernel(
 
 /**
  * Numbers the keys of rows, from 0 on, in order of their first rows. In the index, the number + 1 is in the place of the first row + 1.
- * Cells: table, mask, groups (out: i32 of each row), groupCount (in and out), groupsMax (the table has no room for more); `AheadCells`.
+ * Cells: table, mask, groups (out: i32 of each row), groupCount (in and out), groupsMax (the table has no room for more); those of `AheadCells`.
  * `tableBytes`: of the largest table. Result: the row to continue with in a larger table, or the end.
  */
 export function groupIndexKernel(
@@ -405,7 +405,7 @@ export function groupIndexKernel(
       writer.loadCell("i32", cells[name])
     );
     const index = new Index(writer, key, cells), { head } = index;
-    searchRows(index, prefetches ? cells as unknown as AheadCells : undefined, undefined, (row) => {
+    searchRows(index, prefetches ? cells : undefined, undefined, (row) => {
       code.get(head).op("i32.eqz").if(() => {
         code.get(count).get(most).op("i32.ge_u").if(() => {
           writer.storeCell("i32", cells.groupCount, count);
@@ -438,7 +438,7 @@ export const PROBE_RESUME = { fresh: 0, atEnd: -1 } as const;
 /**
  * Lists the pairs of left and right rows, ordered by left row, then by right row. Cells: table, mask, next, leftRows,
  * rightRows (i32 lists), capacity (of both), pairs (out: their number), resume (in and out: where a left row's matches
- * continue), marks; `AheadCells`. Result: the left row to continue with, or the end.
+ * continue), marks; those of `AheadCells`. Result: the left row to continue with, or the end.
  */
 export function probeKernel(
   memory: WebAssembly.Memory,
@@ -522,7 +522,7 @@ export function probeKernel(
         pair(row);
       }
     };
-    searchRows(index, prefetches ? cells as unknown as AheadCells : undefined, predicate, pairsOf);
+    searchRows(index, prefetches ? cells : undefined, predicate, pairsOf);
     code.i32(0).set(resume);
     writer.storeCell("i32", cells.pairs, pairs);
     writer.storeCell("i32", cells.resume, resume);
