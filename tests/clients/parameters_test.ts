@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import pg from "pg";
-import postgres from "postgres";
+import { postgresJs } from "./postgres-js.ts";
 import { startServer } from "../server.ts";
 
 const options = { sanitizeOps: false, sanitizeResources: false };
@@ -190,14 +190,7 @@ Deno.test("parameters that determine the shape of a statement", options, async (
 
 Deno.test("parameters that a client declares as numeric are any number", options, async (t) => {
   await using server = await startServer();
-  const sql = postgres({
-    host: "127.0.0.1",
-    port: server.pgPort,
-    user: "admin",
-    password: "quest",
-    database: "qdb",
-    onnotice() {},
-  });
+  const sql = postgresJs(server, { onnotice() {} });
   const asked = async (text: string, ...values: string[]) =>
     (await sql.unsafe(text, values.map((value) => sql.typed(value, 1700) as never)).values()).flat().map(String);
   await asked("create table dn (l long, i int, d double, m decimal(30, 5), s string)");

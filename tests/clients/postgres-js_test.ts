@@ -1,19 +1,11 @@
 /** postgres.js against the real server, with its default options: it reads pg_type at connect. */
 import assert from "node:assert/strict";
-import postgres from "postgres";
+import { postgresJs } from "./postgres-js.ts";
 import { startServer } from "../server.ts";
 
 Deno.test("postgres.js", async (t) => {
   await using server = await startServer();
-  const sql = postgres({
-    host: "127.0.0.1",
-    port: server.pgPort,
-    user: "admin",
-    password: "quest",
-    database: "qdb",
-    max: 2,
-    onnotice() {},
-  });
+  const sql = postgresJs(server, { max: 2, onnotice() {} });
 
   await t.step("creates, inserts by parameters and selects", async () => {
     await sql`create table trades (symbol symbol, price double, amount long, ok boolean, note varchar, ts timestamp) timestamp(ts) partition by day`;

@@ -1,7 +1,7 @@
 /** Transactions over PG through the drivers' own APIs: rollback, isolation and conflicts. */
 import assert from "node:assert/strict";
 import pg from "pg";
-import postgres from "postgres";
+import { postgresJs } from "./postgres-js.ts";
 import { startServer, type TestServer } from "../server.ts";
 import { pgClient } from "../pg-client.ts";
 
@@ -409,14 +409,7 @@ Deno.test("rows that a transaction adds one by one, with parameters", async () =
 
 Deno.test("transactions with postgres", async () => {
   await using server = await startServer();
-  const sql = postgres({
-    host: "127.0.0.1",
-    port: server.pgPort,
-    user: "admin",
-    password: "quest",
-    database: "qdb",
-    max: 3,
-  });
+  const sql = postgresJs(server, { max: 3 });
   try {
     await sql.unsafe("create table t (x int, ts timestamp) timestamp(ts) partition by day");
     await sql.begin(async (tx) => {

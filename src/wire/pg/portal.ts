@@ -238,12 +238,12 @@ function bytesOfPortal(name: string, { statement, values }: Portal): number {
   return bytes;
 }
 
-/** The prepared statements of a connection, by name. */
-export class Statements {
-  private unnamed: Statement | undefined;
-  private readonly named = new Map<string, Statement>();
+/** What a connection keeps by names. Most clients use the empty name only, which does not count in `memory` (`KeptMemory.keepUnnamed`). */
+class Kept<T> {
+  protected unnamed: T | undefined;
+  protected readonly named = new Map<string, T>();
 
-  constructor(private readonly memory: KeptMemory) {}
+  constructor(private readonly memory: KeptMemory, private readonly bytesOf: (name: string, kept: T) => number) {}
 
   /** Number of named ones. */
   get size(): number {
@@ -251,29 +251,37 @@ export class Statements {
   }
 
   get unnamedBytes(): number {
-    return this.unnamed === undefined ? 0 : bytesOfStatement("", this.unnamed);
+    return this.unnamed === undefined ? 0 : this.bytesOf("", this.unnamed);
   }
 
-  get(name: string): Statement | undefined {
+  get(name: string): T | undefined {
     return name === "" ? this.unnamed : this.named.get(name);
   }
 
-  /** Named ones must be new. @throws {SqlError} if there is no memory. */
-  set(name: string, statement: Statement): void {
+  /** Replaces one of the same name. @throws {SqlError} if there is no memory. */
+  set(name: string, kept: T): void {
     if (name === "") {
-      this.unnamed = statement;
+      this.unnamed = kept;
       return;
     }
-    this.memory.take(bytesOfStatement(name, statement));
-    this.named.set(name, statement);
+    this.memory.take(this.bytesOf(name, kept));
+    this.delete(name);
+    this.named.set(name, kept);
   }
 
   delete(name: string): void {
     if (name === "") this.unnamed = undefined;
-    const statement = this.named.get(name);
-    if (statement === undefined) return;
+    const kept = this.named.get(name);
+    if (kept === undefined) return;
     this.named.delete(name);
-    this.memory.give(bytesOfStatement(name, statement));
+    this.memory.give(this.bytesOf(name, kept));
+  }
+}
+
+/** The prepared statements of a connection. */
+export class Statements extends Kept<Statement> {
+  constructor(memory: KeptMemory) {
+    super(memory, bytesOfStatement);
   }
 
   clear(): void {
@@ -281,38 +289,10 @@ export class Statements {
   }
 }
 
-/** The portals of a connection, by name. Most clients use the unnamed one only. */
-export class Portals {
-  private unnamed: Portal | undefined;
-  private readonly named = new Map<string, Portal>();
-
-  constructor(private readonly memory: KeptMemory) {}
-
-  get(name: string): Portal | undefined {
-    return name === "" ? this.unnamed : this.named.get(name);
-  }
-
-  get unnamedBytes(): number {
-    return this.unnamed === undefined ? 0 : bytesOfPortal("", this.unnamed);
-  }
-
-  /** Replaces one of the same name. @throws {SqlError} if there is no memory. */
-  set(name: string, portal: Portal): void {
-    if (name === "") {
-      this.unnamed = portal;
-      return;
-    }
-    this.memory.take(bytesOfPortal(name, portal));
-    this.delete(name);
-    this.named.set(name, portal);
-  }
-
-  delete(name: string): void {
-    if (name === "") this.unnamed = undefined;
-    const portal = this.named.get(name);
-    if (portal === undefined) return;
-    this.named.delete(name);
-    this.memory.give(bytesOfPortal(name, portal));
+/** The portals of a connection. */
+export class Portals extends Kept<Portal> {
+  constructor(memory: KeptMemory) {
+    super(memory, bytesOfPortal);
   }
 
   entries(): [name: string, portal: Portal][] {
