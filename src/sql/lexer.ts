@@ -87,25 +87,16 @@ export function tokenize(
   { tokens: max, beyond }: Pick<Effort, "tokens" | "beyond"> = FULL_EFFORT,
 ): Token[] {
   const tokens: Token[] = [];
-  // Each has at least one character.
-  if (text.length <= max) readTokens(text, tokens);
-  else {
-    readTokens(text, {
-      get length() {
-        return tokens.length;
-      },
-      push(token: Token) {
-        if (tokens.push(token) > max && token.kind !== "end") {
-          throw beyond("its lists of values have too many words and marks", token.at, max);
-        }
-      },
-    });
-  }
+  readTokens(text, (token) => {
+    if (tokens.push(token) > max && token.kind !== "end") {
+      throw beyond("its lists of values have too many words and marks", token.at, max);
+    }
+  });
   return tokens;
 }
 
-/** The same for texts whose tokens are not kept. */
-export function readTokens(text: string, tokens: { length: number; push(token: Token): unknown }): void {
+/** Calls `take` for each of these tokens, for texts whose tokens are not kept. */
+export function readTokens(text: string, take: (token: Token) => void): void {
   if (text.length > TEXT_LENGTH_MAX) {
     throw new SqlError(
       `The text is too long: ${text.length} characters, at most ${TEXT_LENGTH_MAX} are allowed`,
@@ -113,6 +104,11 @@ export function readTokens(text: string, tokens: { length: number; push(token: T
       SQLSTATE.programLimitExceeded,
     );
   }
+  let isFirst = true;
+  const push = (token: Token) => {
+    isFirst = false;
+    take(token);
+  };
   let at = 0;
   let questionMarks = 0;
   while (at < text.length) {
@@ -123,21 +119,21 @@ export function readTokens(text: string, tokens: { length: number; push(token: T
       // Escape strings E'...', which PostgreSQL tools write.
       if ((code === 69 || code === 101) && text.charCodeAt(at + 1) === 39) {
         const { value, end } = quoted(text, at + 1, true);
-        tokens.push({ kind: "string", text: value, at, end });
+        push({ kind: "string", text: value, at, end });
         at = end;
       } else {
         const end = wordEnd(text, at);
-        tokens.push({ kind: "word", text: text.slice(at, end), at, end });
+        push({ kind: "word", text: text.slice(at, end), at, end });
         at = end;
       }
     } else if (isDigit(code) || (code === 46 && isDigit(text.charCodeAt(at + 1)))) {
       const end = numberEnd(text, at);
       const written = text.slice(at, end);
-      tokens.push({ kind: NUMBER.test(written) ? "number" : "duration", text: written, at, end });
+      push({ kind: NUMBER.test(written) ? "number" : "duration", text: written, at, end });
       at = end;
     } else if (code === 39 || code === 34 || code === 96) {
       const { value, end } = quoted(text, at, false);
-      tokens.push({ kind: code === 39 ? "string" : "quoted", text: value, at, end });
+      push({ kind: code === 39 ? "string" : "quoted", text: value, at, end });
       at = end;
     } else if (code === 45 && text.charCodeAt(at + 1) === 45) {
       const newline = text.indexOf("\n", at);
@@ -149,35 +145,35 @@ export function readTokens(text: string, tokens: { length: number; push(token: T
       while (isDigit(text.charCodeAt(end))) end++;
       const number = Number(text.slice(at + 1, end));
       if (number < 1 || number > 65535) throw new SqlError(`Parameter $${number} is out of range: 1 to 65535`, at);
-      tokens.push({ kind: "parameter", text: String(number), at, end });
+      push({ kind: "parameter", text: String(number), at, end });
       at = end;
     } else if (code === 63) {
-      tokens.push({ kind: "parameter", text: String(++questionMarks), at, end: at + 1 });
+      push({ kind: "parameter", text: String(++questionMarks), at, end: at + 1 });
       at++;
     } else if (code === 64 && isWordStart(text.charCodeAt(at + 1))) {
       const end = wordEnd(text, at + 1);
-      tokens.push({ kind: "variable", text: text.slice(at + 1, end), at, end });
+      push({ kind: "variable", text: text.slice(at + 1, end), at, end });
       at = end;
     } else if (code === 35) {
       GEOHASH.lastIndex = at;
       const written = GEOHASH.exec(text)![0];
-      tokens.push({ kind: "geohash", text: written, at, end: at + written.length });
+      push({ kind: "geohash", text: written, at, end: at + written.length });
       at += written.length;
     } else {
       const operator = OPERATORS_BY_FIRST.get(code)?.find((candidate) => text.startsWith(candidate, at));
       if (operator === undefined) {
-        if (tokens.length === 0 && text[at] === "\\") {
+        if (isFirst && text[at] === "\\") {
           const message = "commands with a backslash belong to psql: use SHOW TABLES and SHOW COLUMNS FROM t";
           throw new SqlError(message, at);
         }
         throw new SqlError(`Unexpected character ${JSON.stringify(String.fromCodePoint(text.codePointAt(at)!))}`, at);
       }
       const end = at + operator.length;
-      tokens.push({ kind: operator === ";" ? "semicolon" : "operator", text: operator, at, end });
+      push({ kind: operator === ";" ? "semicolon" : "operator", text: operator, at, end });
       at = end;
     }
   }
-  tokens.push({ kind: "end", text: "", at: text.length, end: text.length });
+  push({ kind: "end", text: "", at: text.length, end: text.length });
 }
 
 function quoted(text: string, at: number, escapes: boolean): { value: string; end: number } {

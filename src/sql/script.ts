@@ -1,5 +1,5 @@
 import { SqlError, SQLSTATE } from "../errors.ts";
-import { readTokens, type Token } from "./lexer.ts";
+import { readTokens } from "./lexer.ts";
 
 /** Each takes memory while the text is carried out. */
 const STATEMENTS_MAX = 1_000_000;
@@ -11,18 +11,14 @@ const STATEMENTS_MAX = 1_000_000;
 export function splitScript(text: string): { text: string; at: number }[] {
   const statements: { text: string; at: number }[] = [];
   let start: number | undefined;
-  readTokens(text, {
-    length: 0,
-    push(token: Token) {
-      this.length++;
-      if (token.kind === "semicolon" || token.kind === "end") {
-        if (start !== undefined) statements.push({ text: text.slice(start, token.at).trimEnd(), at: start });
-        start = undefined;
-      } else if (start === undefined && statements.length === STATEMENTS_MAX) {
-        const message = `The text has too many statements: at most ${STATEMENTS_MAX} are allowed`;
-        throw new SqlError(message, token.at, SQLSTATE.programLimitExceeded);
-      } else start ??= token.at;
-    },
+  readTokens(text, (token) => {
+    if (token.kind === "semicolon" || token.kind === "end") {
+      if (start !== undefined) statements.push({ text: text.slice(start, token.at).trimEnd(), at: start });
+      start = undefined;
+    } else if (start === undefined && statements.length === STATEMENTS_MAX) {
+      const message = `The text has too many statements: at most ${STATEMENTS_MAX} are allowed`;
+      throw new SqlError(message, token.at, SQLSTATE.programLimitExceeded);
+    } else start ??= token.at;
   });
   return statements;
 }
