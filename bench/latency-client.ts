@@ -14,6 +14,8 @@ export interface Order {
   connections: number;
   /** Requests that a connection sends at once. The next ones follow when all are answered. */
   depth: number;
+  /** Executions of a request over PG, before its Sync. Default: 1. */
+  executions?: number;
   ms: number;
   /** A connection waits for up to twice this time between its requests. */
   pauseMs?: number;
@@ -89,9 +91,9 @@ async function measure(order: Order): Promise<Result> {
 
 const encoder = new TextEncoder(), decoder = new TextDecoder();
 
-async function open({ protocol, port, query, path }: Order): Promise<Wire> {
+async function open({ protocol, port, query, path, executions }: Order): Promise<Wire> {
   const connection = await connect(port);
-  if (protocol === "pg") return { connection, request: await preparePg(connection, query), endOf: endOfPg };
+  if (protocol === "pg") return { connection, request: await preparePg(connection, query, executions), endOf: endOfPg };
   const target = path ?? `/exec?query=${encodeURIComponent(query)}`;
   const endOf = (bytes: Uint8Array, at: number, size: number) => {
     if (isRefusal(bytes, at, size)) throw new Error(decoder.decode(bytes.subarray(at, size)));
@@ -111,7 +113,7 @@ function repeated(bytes: Uint8Array, times: number): Uint8Array<ArrayBuffer> {
 const READY = 0x5a, ERROR = 0x45, AUTHENTICATION = 0x52;
 
 /** Logs in with a password in clear text, prepares the statement, and returns the messages that run it. */
-async function preparePg(connection: Deno.TcpConn, query: string): Promise<Uint8Array<ArrayBuffer>> {
+async function preparePg(connection: Deno.TcpConn, query: string, executions = 1): Promise<Uint8Array<ArrayBuffer>> {
   const startUp = [0, 3, 0, 0, ...text("user"), ...text("admin"), ...text("database"), ...text("qdb"), 0];
   await writeAll(connection, Uint8Array.from([...int32(startUp.length + 4), ...startUp]));
   const bytes = new Uint8Array(READ_BYTES);
@@ -132,7 +134,8 @@ async function preparePg(connection: Deno.TcpConn, query: string): Promise<Uint8
   size = 0;
   do size += await connection.read(bytes.subarray(size)) ?? 0; while (endOfPg(bytes, 0, size) < 0);
   const bind = message("B", [0, ...text("s"), 0, 0, 0, 0, 0, 0]);
-  return Uint8Array.from([...bind, ...message("E", [0, 0, 0, 0, 0]), ...message("S", [])]);
+  const execution = Uint8Array.from([...bind, ...message("E", [0, 0, 0, 0, 0])]);
+  return Uint8Array.from([...repeated(execution, executions), ...message("S", [])]);
 }
 
 function endOfPg(bytes: Uint8Array, from: number, size: number): number {

@@ -1,7 +1,7 @@
 /** Concurrency: schema changes during long reads, and writers on all wires with readers. */
 import assert from "node:assert/strict";
 import { CRITICAL, startServer, type TestServer } from "./server.ts";
-import { pgClient } from "./pg-client.ts";
+import { connectedPg, pgClient } from "./pg-client.ts";
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -161,4 +161,31 @@ Deno.test("writers over HTTP, PG and line protocol on one table, with readers an
   );
   assert.deepEqual(await ok(server, "select count() from t where text != 'text ' || n"), [[0]]);
   assert.doesNotMatch(server.output(), CRITICAL);
+});
+
+Deno.test("each of many clients that insert a row at once is told about its own row", async () => {
+  await using server = await startServer();
+  await ok(server, "create table t (x long, ts timestamp) timestamp(ts) partition by day");
+  const clients: { query(query: object): Promise<unknown>; end(): Promise<void> }[] = [];
+  for (let k = 0; k < 16; k++) clients.push(await connectedPg(server));
+  const inserted: number[] = [], refused: number[] = [];
+  try {
+    for (let round = 0; round < 20; round++) {
+      await Promise.all(clients.map(async (client, k) => {
+        const x = 1000 * round + k, time = (round + k) % 8 === 0 ? null : x;
+        try {
+          await client.query({ name: "insert", text: "insert into t values ($1, $2)", values: [x, time] });
+          inserted.push(x);
+        } catch (error) {
+          assert.equal(time, null, String(error));
+          refused.push(x);
+        }
+      }));
+    }
+  } finally {
+    await Promise.all(clients.map((client) => client.end()));
+  }
+  assert.equal(refused.length, 40);
+  const rows = await ok(server, "select x from t order by x");
+  assert.deepEqual(rows.map(([x]) => x), inserted.toSorted((a, b) => a - b));
 });

@@ -1,6 +1,6 @@
 /** Changes of tables and their definitions, immediately or within the session's transaction. */
 import type { Answer, Client, Identity } from "../api.ts";
-import { type PostedPlan, unpackAppendBatch, unpackChangedBatch, valuesToAppendBatch } from "../engine/mod.ts";
+import { type PostedPlan, unpackAppendBatch, unpackChangedBatch } from "../engine/mod.ts";
 import { assert } from "../assert.ts";
 import { SqlError, SQLSTATE, TableChangedError } from "../errors.ts";
 import type { ChangedTable, RetypedColumn } from "../sql/mod.ts";
@@ -13,8 +13,10 @@ import type {
   PartitionMove,
   TableSnapshot,
 } from "../storage/contract.ts";
+import { checkTime } from "../storage/mod.ts";
 import { auditOf } from "./access/definitions.ts";
 import type { RunningStatement } from "./activity.ts";
+import { type ConstantRow, RowsToAdd } from "./constant-rows.ts";
 import type { Core } from "./core.ts";
 import type { Run as ExecutionRun } from "./execution.ts";
 import type { Transaction } from "./transaction.ts";
@@ -37,6 +39,8 @@ export interface ChangeSession {
 export interface ChangeRun {
   readonly signal: AbortSignal | undefined;
   readonly running: RunningStatement | undefined;
+  /** The rows of the plan for columns of the types `targets`, if they are constants with the values of this execution. */
+  constantRows(plan: PostedPlan, targets: string[]): readonly ConstantRow[] | undefined;
   /** Runs the plan with the values of this execution. Its chunks are packed rows for columns of the types `targets`. */
   run(plan: PostedPlan, targets: string[]): Promise<ExecutionRun>;
 }
@@ -203,16 +207,32 @@ export class RowChanges {
     });
   }
 
-  async append({ tableId, columnIds, plan, at }: ChangedTable): Promise<number> {
-    const table = this.tableOf(tableId, at);
-    const types = this.typesOf(table, columnIds), { core, transaction } = this;
-    const run = await this.run.run(plan, types), { rows } = run;
-    if (rows !== undefined) {
-      this.countWritten(rows.length);
-      if (transaction !== undefined) await transaction.appendRows(tableId, columnIds, types, rows);
-      else await core.append([{ tableId, batches: [valuesToAppendBatch(rows, columnIds, types)] }]);
-      return rows.length;
-    }
+  /** Synchronous for constant rows in a transaction. */
+  append(target: ChangedTable): number | Promise<number> {
+    const { tableId, columnIds, plan, at } = target, table = this.tableOf(tableId, at);
+    const types = this.typesOf(table, columnIds), rows = this.run.constantRows(plan, types);
+    if (rows === undefined) return this.appendQuery(target, types);
+    const time = columnIds.indexOf(table.schema.timestampId);
+    if (time >= 0) { for (const row of rows) checkTime(row[time]!); }
+    this.countWritten(rows.length);
+    const adding = this.addRows(tableId, columnIds, types, rows);
+    return adding === undefined ? rows.length : adding.then(() => rows.length);
+  }
+
+  private addRows(
+    tableId: number,
+    columnIds: readonly number[],
+    types: readonly string[],
+    rows: readonly ConstantRow[],
+  ): Promise<void> | undefined {
+    if (this.transaction !== undefined) return this.transaction.appendRows(tableId, columnIds, types, rows);
+    const added = new RowsToAdd(tableId, columnIds, types);
+    added.add(rows);
+    return this.core.appendRows(added);
+  }
+
+  private async appendQuery({ tableId, columnIds, plan }: ChangedTable, types: string[]): Promise<number> {
+    const { core, transaction } = this, run = await this.run.run(plan, types);
     if (transaction !== undefined) {
       return await this.streamInto(transaction, () => Promise.resolve(tableId), run, columnIds);
     }

@@ -6,10 +6,21 @@ import type { Value } from "../types/mod.ts";
 
 export type ConstantRow = readonly Value[];
 
+/** False if the rows of the plan are not constants with any values of its parameters. */
+export function mayHaveConstantRows(plan: Plan): boolean {
+  if (plan.node === "project") return isOneEmptyRow(plan.input);
+  if (plan.node === "set") return mayHaveConstantRows(plan.left) && mayHaveConstantRows(plan.right);
+  return plan.node === "values";
+}
+
 /** The rows of a plan for columns of the types `targets`. Undefined if it is of another kind. */
 export function constantRows(plan: Plan, targets: readonly string[]): ConstantRow[] | undefined {
   const rows: ConstantRow[] = [];
   return collect(plan, targets, rows) && rows.length > 0 ? rows : undefined;
+}
+
+function isOneEmptyRow(plan: Plan): boolean {
+  return plan.node === "values" && plan.columns.length === 0 && plan.rows.length === 1;
 }
 
 function collect(plan: Plan, targets: readonly string[], rows: ConstantRow[]): boolean {
@@ -20,7 +31,7 @@ function collect(plan: Plan, targets: readonly string[], rows: ConstantRow[]): b
       return true;
     case "project": {
       const { input, expressions } = plan, values: Value[] = [];
-      if (input.node !== "values" || input.columns.length > 0 || input.rows.length !== 1) return false;
+      if (!isOneEmptyRow(input)) return false;
       for (let i = 0; i < expressions.length; i++) {
         const e = expressions[i]!;
         if (e.kind !== "constant" || !fits(e.type, targets[i]!)) return false;
@@ -45,17 +56,13 @@ function fits(type: string, target: string): boolean {
 export class RowsToAdd {
   /** Number of the last change that added rows. */
   ordinal = 0;
-  private readonly rows: ConstantRow[] = [];
+  readonly rows: ConstantRow[] = [];
 
   constructor(
     readonly tableId: number,
-    private readonly columnIds: readonly number[],
-    private readonly types: readonly string[],
+    readonly columnIds: readonly number[],
+    readonly types: readonly string[],
   ) {}
-
-  get count(): number {
-    return this.rows.length;
-  }
 
   isOf(tableId: number, columnIds: readonly number[]): boolean {
     if (tableId !== this.tableId) return false;
@@ -63,9 +70,8 @@ export class RowsToAdd {
     return columnIds.length === this.columnIds.length && columnIds.every((id, i) => id === this.columnIds[i]);
   }
 
-  add(rows: readonly ConstantRow[], ordinal: number): void {
+  add(rows: readonly ConstantRow[]): void {
     for (const row of rows) this.rows.push(row);
-    this.ordinal = ordinal;
   }
 
   batch(): AppendBatch {

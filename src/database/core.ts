@@ -11,6 +11,7 @@ import type { AccessControl } from "./access/control.ts";
 import type { AccessStatements } from "./access/statements.ts";
 import type { Activity } from "./activity.ts";
 import type { Backups } from "./backups.ts";
+import type { RowsToAdd } from "./constant-rows.ts";
 import type { Copies } from "./copies.ts";
 import type { Execution } from "./execution.ts";
 import type { LastWrites } from "./last-writes.ts";
@@ -85,6 +86,8 @@ export interface Core {
   readonly accessStatements?: AccessStatements;
   /** Adds rows to tables in one commit, after any exclusive change of these tables. */
   append(changes: TableRows[]): Promise<void>;
+  /** Adds constant rows to a table, as `append` does. */
+  appendRows(rows: RowsToAdd): Promise<void>;
   /** Runs `change` while no rows are added to the table. */
   exclusively<T>(tableId: number, change: () => Promise<T>): Promise<T>;
   /** A cache for statements bound with tables that other sessions do not see. */

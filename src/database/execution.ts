@@ -5,19 +5,16 @@ import type { SpillPlace } from "../engine/contract.ts";
 import {
   Analysis,
   answerFromStatistics,
-  packAppendBatch,
   type PlanStatistics,
   type PostedPlan,
   type RunningQuery,
   type Scheduler,
   treeOf,
-  valuesToAppendBatch,
 } from "../engine/mod.ts";
 import type { Plan } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/mod.ts";
 import type { RunningStatement } from "./activity.ts";
-import { type ConstantRow, constantRows } from "./constant-rows.ts";
 import { type DirectResources, DirectRuns, type LeftPlan, type PlanKey, ReadyRows } from "./direct.ts";
 import { FirstReads } from "./first-reads.ts";
 import type { OutputOptions } from "./output.ts";
@@ -39,8 +36,6 @@ export interface Run {
   chunks: AsyncIterable<Chunk>;
   /** All chunks, if it has ended already. */
   ready?: readonly Chunk[];
-  /** The rows to be added, if they are constants. */
-  rows?: readonly ConstantRow[];
   /** Number of rows of the whole query, once the chunks have ended. */
   totalRows(): number;
 }
@@ -115,10 +110,6 @@ export class Execution {
     const sources = resolveSources(given, options.catalogue);
     const tree = treeOf(given);
     if (tree === undefined) return this.runInWorker(given, sources, options);
-    if (options.output.kind === "append") {
-      const { targets } = options.output, rows = constantRows(tree, targets);
-      if (rows !== undefined) return new ConstantRun(rows, targets);
-    }
     const isAnalyzed = options.analyzed !== undefined, left = new Left(this, tree, sources, options.key);
     const direct = isAnalyzed ? undefined : this.direct.run(tree, sources, options, left, options.key);
     return direct ?? this.runElsewhere(left, sources, options, !isAnalyzed && this.direct.lacksFrame);
@@ -241,23 +232,6 @@ function begun(run: Run): Run | Promise<Run> {
   return run instanceof WorkerRun ? run.begun() : run;
 }
 
-/** Packed when it is read. */
-class ConstantRun implements Run {
-  constructor(readonly rows: readonly ConstantRow[], private readonly targets: readonly string[]) {}
-
-  get chunks(): AsyncIterable<Chunk> {
-    const { rows, targets } = this;
-    return new Listed([{
-      bytes: packAppendBatch(valuesToAppendBatch(rows, targets.map((_, i) => i), targets)),
-      rows: rows.length,
-    }]);
-  }
-
-  totalRows(): number {
-    return this.rows.length;
-  }
-}
-
 class Left implements LeftPlan {
   isLarge: boolean | undefined;
   private made: Plan | undefined;
@@ -300,15 +274,6 @@ class LargePlan {
 
   isOf(given: Plan, sources: readonly ScanSource[]): boolean {
     return given === this.given && sources.every((source, k) => source === this.sources[k]!.deref());
-  }
-}
-
-class Listed implements AsyncIterable<Chunk> {
-  constructor(private readonly chunks: readonly Chunk[]) {}
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Chunk, undefined> {
-    yield* this.chunks;
-    return undefined;
   }
 }
 

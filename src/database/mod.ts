@@ -13,6 +13,7 @@ import {
   openStorage,
   realFiles,
   SHARED_WORD,
+  type TableRows,
   type TableSnapshot,
 } from "../storage/mod.ts";
 import { AccessControl } from "./access/control.ts";
@@ -34,6 +35,7 @@ import { LastWrites } from "./last-writes.ts";
 import { Planner } from "./planner.ts";
 import { OWN_TABLES, planText } from "./planning.ts";
 import { TableLocks } from "./locks.ts";
+import { RowCommits } from "./row-commits.ts";
 import { Progress } from "./progress.ts";
 import { serverFacts } from "./server-facts.ts";
 import { DatabaseSession } from "./session.ts";
@@ -187,6 +189,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   });
   const statements = new StatementCache(planning(catalogue, () => schemaVersion), options.statementCacheSize);
   const locks = new TableLocks();
+  const append = (changes: TableRows[]) =>
+    locks.shared(changes.map((change) => change.tableId), () => writer.append(changes));
+  const rowCommits = new RowCommits(append);
   const core: Core = {
     options,
     heap,
@@ -235,7 +240,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       log: options.log,
       trace: () => options.tracesStatements && !options.readOnly ? (end) => traces.add(end) : undefined,
     }),
-    append: (changes) => locks.shared(changes.map((change) => change.tableId), () => writer.append(changes)),
+    append,
+    appendRows: (rows) => rowCommits.add(rows),
     statementsOf: (tables, versionOf) => new StatementCache(planning(tables, versionOf), TRANSACTION_STATEMENTS_MAX),
     schemaVersion: () => schemaVersion,
     privateSchemaVersion: () => --lastPrivateSchemaVersion,

@@ -54,8 +54,12 @@ export class RunPlans implements RunValues {
   /** The plan as it runs. Synchronous for plans whose tree is here. */
   completed(plan: PostedPlan): PostedPlan | Promise<PostedPlan> {
     const tree = treeOf(plan);
-    if (tree !== undefined) return this.served(this.known(tree));
+    if (tree !== undefined) return this.completedTree(tree);
     return isOpen(plan) ? this.core.planner.want("plan", this.order(), this.waitOptions) : plan;
+  }
+
+  completedTree(tree: Plan): Plan {
+    return this.served(this.known(tree));
   }
 
   /** The calls of functions that the server evaluates by row. */

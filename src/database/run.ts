@@ -12,12 +12,13 @@ import {
   type StatementRun,
   type StatementServices,
 } from "../sql/mod.ts";
-import { type PostedPlan, scansOf, unpackChangedBatch } from "../engine/mod.ts";
+import { type PostedPlan, scansOf, treeOf, unpackChangedBatch } from "../engine/mod.ts";
 import type { BoundStatement, NewTable } from "../sql/plan.ts";
 import type { Catalogue, Change, PartitionChange, PartitionMove } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
 import type { RunningStatement } from "./activity.ts";
 import { RowChanges } from "./changes.ts";
+import { constantRows, mayHaveConstantRows } from "./constant-rows.ts";
 import type { Core } from "./core.ts";
 import { type PlanKey, ReadyRows } from "./direct.ts";
 import type { Analyzed, Execution, Run as ExecutionRun, RunOptions } from "./execution.ts";
@@ -68,6 +69,11 @@ export class Run implements StatementRun {
     return this.madeChanges ??= new RowChanges(this.core, this.session, {
       signal: this.options.signal,
       running: this.running,
+      constantRows: (given, targets) => {
+        const tree = treeOf(given);
+        if (tree === undefined || !mayHaveConstantRows(tree)) return undefined;
+        return constantRows(this.plans.completedTree(tree), targets);
+      },
       run: async (plan, targets) => {
         const options = this.runOptions({ kind: "append", targets }, plan.columns);
         return this.execution.run(await this.plans.completed(plan), options);
@@ -80,13 +86,13 @@ export class Run implements StatementRun {
     const kind = kindOf(bound);
     if (transaction === undefined || category === "transaction") return kind.execute(bound, this);
     if (kind.notInTransaction !== undefined) throw notInTransaction(kind.notInTransaction);
-    return this.answerIn(transaction);
+    return transaction.hasPendingRows ? this.answerIn(transaction) : kind.execute(bound, this);
   }
 
-  private async answerIn(transaction: Transaction): Promise<Answer> {
-    const { bound } = this.statement;
-    await transaction.show(this.tablesRead());
-    return await kindOf(bound).execute(bound, this);
+  private answerIn(transaction: Transaction): Answer | Promise<Answer> {
+    const { bound } = this.statement, showing = transaction.show(this.tablesRead());
+    const answer = () => kindOf(bound).execute(bound, this);
+    return showing === undefined ? answer() : showing.then(answer);
   }
 
   private get transaction(): Transaction | undefined {
@@ -183,7 +189,7 @@ export class Run implements StatementRun {
     return this.changes.createTable(table, rows, owner);
   }
 
-  append(target: ChangedTable): Promise<number> {
+  append(target: ChangedTable): number | Promise<number> {
     return this.changes.append(target);
   }
 

@@ -3,14 +3,7 @@
  * sent to the writer immediately, which keeps a private state of the changed tables for this session until COMMIT.
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
-import {
-  type AppendBatch,
-  type Catalogue,
-  type Change,
-  checkBatch,
-  checkTime,
-  type OrderedChange,
-} from "../storage/mod.ts";
+import { type AppendBatch, type Catalogue, type Change, checkBatch, type OrderedChange } from "../storage/mod.ts";
 import type { StorageTransaction, TableRows } from "../storage/contract.ts";
 import { type ConstantRow, RowsToAdd } from "./constant-rows.ts";
 import type { Core } from "./core.ts";
@@ -82,36 +75,39 @@ export class Transaction {
     await this.added(tableId, bytes);
   }
 
-  /** Adds constant rows to a table. `types`: of the columns. Errors in them are thrown here, too. */
-  async appendRows(
+  /** Adds constant rows to a table. `types`: of the columns. Synchronous, unless many rows have to be sent to the writer. */
+  appendRows(
     tableId: number,
     columnIds: readonly number[],
     types: readonly string[],
     rows: readonly ConstantRow[],
-  ): Promise<void> {
-    const schema = this.catalogue.tableById(tableId)?.schema;
-    const time = schema === undefined ? -1 : columnIds.indexOf(schema.timestampId);
-    if (time >= 0) { for (const row of rows) checkTime(row[time]!); }
+  ): Promise<void> | undefined {
     if (!this.growing?.isOf(tableId, columnIds)) {
       this.settle();
       this.growing = new RowsToAdd(tableId, columnIds, types);
     }
-    this.growing.add(rows, ++this.ordinal);
-    if (this.growing.count >= BATCH_ROWS) this.settle();
+    this.growing.add(rows);
+    this.growing.ordinal = ++this.ordinal;
+    if (this.growing.rows.length >= BATCH_ROWS) this.settle();
     let bytes = 0;
     for (const row of rows) {
       bytes += VALUE_BYTES * row.length;
       for (const value of row) if (typeof value === "string") bytes += value.length;
     }
-    await this.added(tableId, bytes);
+    return this.added(tableId, bytes);
   }
 
-  private async added(tableId: number, bytes: number): Promise<void> {
+  private added(tableId: number, bytes: number): Promise<void> | undefined {
     this.tableIds.add(tableId);
     this.pendingIds.add(tableId);
     this.pendingBytes += bytes;
     this.checkSize(this.pendingBytes);
-    if (this.pendingBytes > PENDING_BYTES_MAX) await this.show("all");
+    return this.pendingBytes > PENDING_BYTES_MAX ? this.show("all") : undefined;
+  }
+
+  /** True if it has rows that the writer does not know of. */
+  get hasPendingRows(): boolean {
+    return this.pendingIds.size > 0;
   }
 
   /** Makes a batch of the rows that were added one by one. */
@@ -136,12 +132,12 @@ export class Transaction {
     return newTableId;
   }
 
-  /** Sends the added rows of the tables that will be read to the writer. */
-  async show(tableIds: readonly number[] | "all"): Promise<void> {
-    const isSeen = tableIds === "all" ? this.pendingIds.size > 0 : tableIds.some((id) => this.pendingIds.has(id));
-    if (!isSeen) return;
+  /** Sends the added rows of the tables that will be read to the writer. Undefined if there are none. */
+  show(tableIds: readonly number[] | "all"): Promise<void> | undefined {
+    const isSeen = tableIds === "all" ? this.hasPendingRows : tableIds.some((id) => this.pendingIds.has(id));
+    if (!isSeen) return undefined;
     this.toldOrdinal = this.ordinal;
-    await this.send(this.taken().map(changeOf));
+    return this.send(this.taken().map(changeOf)).then(() => {});
   }
 
   /**
@@ -179,7 +175,12 @@ export class Transaction {
 
   /** Ends the transaction, even if the commit fails. */
   async commit(): Promise<void> {
-    const { core, storage } = this;
+    const { core, storage, growing } = this;
+    if (storage === undefined && this.pending.length === 0 && growing !== undefined) {
+      this.growing = undefined;
+      this.taken();
+      return await core.appendRows(growing);
+    }
     const added = this.taken();
     if (storage === undefined) {
       if (added.length > 0) await core.append(added.map(tableRowsOf));

@@ -89,9 +89,9 @@ INSERT [BATCH n | ATOMIC] INTO table [(column, …)] query`,
   bind: bindInsert,
   explain: () => "Insert",
 
-  async execute(bound, run) {
-    const rows = await run.append(bound);
-    return done("dml", `INSERT 0 ${rows}`, rows);
+  execute(bound, run) {
+    const inserted = (rows: number) => done("dml", `INSERT 0 ${rows}`, rows), rows = run.append(bound);
+    return rows instanceof Promise ? rows.then(inserted) : inserted(rows);
   },
 };
 

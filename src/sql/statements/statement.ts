@@ -167,7 +167,7 @@ export interface StatementRun {
    */
   createTable(table: NewTable, rows: PostedPlan, owner?: string): Promise<number>;
   /** Adds the plan's rows and returns their number. */
-  append(target: ChangedTable): Promise<number>;
+  append(target: ChangedTable): number | Promise<number>;
   /** Changes the rows that the plan returns, and gives their number. The plan's columns are the new values and then the row ids. */
   changeRows(target: ChangedTable, change: "update" | "delete"): Promise<number>;
   /** Converts a column to another type. Not in a transaction. */

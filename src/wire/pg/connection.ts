@@ -547,19 +547,24 @@ export class Connection implements ConnectionState {
     await this.closePortal(name);
   }
 
-  private async change(portal: Portal, rowCountMax: number, startedMs: number): Promise<Step> {
-    if (this.hasRequest || !await this.isLastOfRequest()) this.beginRequest();
-    return await this.step(portal, rowCountMax, startedMs);
+  private change(portal: Portal, rowCountMax: number, startedMs: number): Step | Promise<Step> {
+    const isLast = !this.hasRequest && this.isLastOfRequest();
+    const step = (isLast: boolean) => {
+      if (!isLast) this.beginRequest();
+      return this.step(portal, rowCountMax, startedMs);
+    };
+    return isLast instanceof Promise ? isLast.then(step) : step(isLast);
   }
 
   /**
    * True if no transaction is needed, because a single statement precedes Sync. Waits for the next message: no client
    * expects an answer before Sync.
    */
-  private async isLastOfRequest(): Promise<boolean> {
-    if (this.session.transaction !== "idle") return true;
-    if (this.input.nextType === undefined && !await this.input.fill()) return false;
-    return this.input.nextType === SYNC;
+  private isLastOfRequest(): boolean | Promise<boolean> {
+    const { session, input } = this;
+    if (session.transaction !== "idle") return true;
+    if (input.nextType !== undefined) return input.nextType === SYNC;
+    return input.fill().then((isThere) => isThere && input.nextType === SYNC);
   }
 
   private close({ what, name }: Close): void | Promise<void> {
@@ -735,7 +740,7 @@ export class Connection implements ConnectionState {
         connection: this,
         lends: true,
       });
-      if (!(step instanceof Promise) && portal.statement.prepared.category === "query") {
+      if (!(step instanceof Promise) && portal.statement.prepared.category !== "transaction") {
         if (!this.hasRequest) this.endLocalSettings();
         return step;
       }
