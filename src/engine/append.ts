@@ -220,24 +220,34 @@ function valueParts(rows: readonly (readonly Value[])[], index: number, tag: str
   const type = typeOf(tag);
   const values = new Uint8Array(rows.length * type.width);
   const view = new DataView(values.buffer);
-  if (type.layout === "symbol" || type.layout === "text") {
-    const interner = type.layout === "symbol" ? new Interner(powerOfTwo(Math.min(rows.length, 256))) : undefined;
+  if (type.layout === "symbol") {
+    const interner = new Interner(powerOfTwo(Math.min(rows.length, 256)));
+    // Encoding a text again takes longer than finding it.
+    const codes = new Map<Value, number>([[null, -1]]);
+    rows.forEach((row, r) => {
+      const value = row[index]!;
+      let code = codes.get(value);
+      if (code === undefined) {
+        const bytes = type.bytes.toBytes(String(value));
+        codes.set(value, code = interner.code(bytes, 0, bytes.length));
+      }
+      view.setInt32(4 * r, code, true);
+    });
+    return { values, ...interner.finish() };
+  }
+  if (type.layout === "text") {
     const pieces: Uint8Array[] = [];
     let heapSize = 0;
     rows.forEach((row, r) => {
       const value = row[index];
       const bytes = value === null ? undefined : type.bytes.toBytes(String(value));
-      if (interner) view.setInt32(4 * r, bytes ? interner.code(bytes, 0, bytes.length) : -1, true);
-      else {
-        view.setInt32(8 * r, heapSize, true);
-        view.setInt32(8 * r + 4, bytes ? bytes.length : -1, true);
-        if (bytes) {
-          pieces.push(bytes);
-          heapSize += bytes.length;
-        }
+      view.setInt32(8 * r, heapSize, true);
+      view.setInt32(8 * r + 4, bytes ? bytes.length : -1, true);
+      if (bytes) {
+        pieces.push(bytes);
+        heapSize += bytes.length;
       }
     });
-    if (interner) return { values, ...interner.finish() };
     const heap = new Uint8Array(heapSize);
     let at = 0;
     for (const piece of pieces) {

@@ -55,6 +55,7 @@ function completed(plan: Plan, known: (e: Expr) => Expr): Plan {
 }
 
 function knownExpr(e: Expr, values: readonly Value[], context: EvaluationContext): Expr {
+  if (e.kind === "parameter") return parameterValue(e, values)!;
   const known = foldExpr(rewrite(e, (inner) => parameterValue(inner, values)), context);
   // Other columns may be read then.
   if (canShrink(e) && columnsRead(known).size !== columnCountOf(e)) throw new OtherShape();
@@ -84,9 +85,12 @@ function refuseConstants(predicate: Expr): void {
 }
 
 /** True if its value depends on parameters or the clock. */
-const isOpen: (e: Expr) => boolean = remembered((e) =>
-  e.kind === "parameter" || isStable(e) || childrenOf(e).some(isOpen)
-);
+function isOpen(e: Expr): boolean {
+  if (e.kind === "constant" || e.kind === "column") return false;
+  return e.kind === "parameter" || hasOpen(e);
+}
+
+const hasOpen = remembered((e: Expr) => isStable(e) || childrenOf(e).some(isOpen));
 
 /** True if some of its columns may be without effect, depending on values. */
 const canShrink: (e: Expr) => boolean = remembered((e) =>
