@@ -1,7 +1,7 @@
 /** Rows of INSERT that are constants when their parameters are known. They need no operators, which take far longer than one row. */
 import { valuesToAppendBatch } from "../engine/mod.ts";
 import type { Plan } from "../sql/plan.ts";
-import type { AppendBatch } from "../storage/contract.ts";
+import type { AppendBatch, TableRows } from "../storage/contract.ts";
 import type { Value } from "../types/mod.ts";
 
 export type ConstantRow = readonly Value[];
@@ -64,6 +64,18 @@ export class RowsToAdd {
     readonly types: readonly string[],
   ) {}
 
+  /** All rows. They are of the same place. */
+  static joined(list: readonly RowsToAdd[]): RowsToAdd {
+    const [{ tableId, columnIds, types }] = list as [RowsToAdd], all = new RowsToAdd(tableId, columnIds, types);
+    for (const { rows } of list) all.add(rows);
+    return all;
+  }
+
+  /** The same for rows of the same columns of a table. */
+  get place(): string {
+    return `${this.tableId}: ${this.columnIds.join()}`;
+  }
+
   isOf(tableId: number, columnIds: readonly number[]): boolean {
     if (tableId !== this.tableId) return false;
     if (columnIds === this.columnIds) return true;
@@ -76,5 +88,10 @@ export class RowsToAdd {
 
   batch(): AppendBatch {
     return valuesToAppendBatch(this.rows, this.columnIds, this.types);
+  }
+
+  /** As a commit of its own. */
+  change(): TableRows {
+    return { tableId: this.tableId, batches: [this.batch()] };
   }
 }

@@ -11,11 +11,13 @@ import {
   free,
   LinePieces,
   type LinePrecision,
+  type LineTable,
   missingColumns,
   newTable,
   type ParsedLines,
   parseLines,
   type ParseOptions,
+  parseTexts,
   shownLine,
   type TableOutline,
 } from "../wire/line/mod.ts";
@@ -28,6 +30,7 @@ import type { ConvertedLines, LineResult, LineWork, NamedSchema } from "./line-w
 import { serverTableFault } from "./planning.ts";
 import { LineMemory, type LineShare } from "./line-memory.ts";
 import type { Core } from "./core.ts";
+import { TurnGroups } from "./turn-groups.ts";
 
 /** Smaller texts are parsed on the main thread, because posting them would take longer. */
 const DIRECT_TEXT_BYTES_MAX = 4_096;
@@ -44,6 +47,15 @@ interface Pending {
   share: LineShare;
   /** Made by workers for this request, and freed at its end. */
   buffers: ArrayBuffer[];
+}
+
+/** A text of at most `DIRECT_TEXT_BYTES_MAX`. */
+interface SmallText {
+  readonly bytes: Uint8Array;
+  readonly precision: LinePrecision;
+  readonly by: Actor;
+  /** Rows that were committed. */
+  rows: number;
 }
 
 /** What was read of a text whose rows are pending. */
@@ -82,6 +94,7 @@ export class Ingest {
   private schemaChange: Promise<unknown> = Promise.resolve();
   private readonly memory: LineMemory;
   private readonly limits: Core["options"]["lineLimits"];
+  private readonly texts = new TurnGroups<SmallText>((texts) => this.writeTexts(texts));
 
   constructor(private readonly core: Core, private readonly nowMicros: () => bigint) {
     this.limits = core.options.lineLimits;
@@ -89,9 +102,15 @@ export class Ingest {
   }
 
   async writeLines(body: LineBody, precision: LinePrecision, by: Actor): Promise<{ rows: number }> {
-    const pieces = new LinePieces(body, this.limits.sizeMax, body.sizeBytes);
+    const { sizeBytes, sender } = body;
+    if (sizeBytes !== undefined && sizeBytes <= DIRECT_TEXT_BYTES_MAX) {
+      const text = { bytes: await wholeOf(body, sizeBytes), precision, by, rows: 0 };
+      await this.texts.run(turnOf(text), text, (text) => this.writeText(text, sender));
+      return text;
+    }
+    const pieces = new LinePieces(body, this.limits.sizeMax, sizeBytes);
     const options = this.optionsOf(precision);
-    return await this.commit(by, body.sender, async (pending) => {
+    return await this.commit(by, sender, async (pending) => {
       for (let firstLine = 1;;) {
         const piece = await pieces.next(firstLine);
         if (piece === undefined) return pieces.close();
@@ -105,6 +124,29 @@ export class Ingest {
         if (piece.isContinued) await pending.share.wait(firstLine);
       }
     });
+  }
+
+  private async writeText(text: SmallText, sender: Sender | undefined): Promise<void> {
+    const { bytes, precision, by } = text;
+    const { rows } = await this.commit(by, sender, async (pending) => {
+      await this.take(bytes, this.optionsOf(precision), pending);
+    });
+    text.rows = rows;
+  }
+
+  /** Commits texts of the same turn together. @throws if one of them has a fault, or needs a new table or column. */
+  private async writeTexts(texts: readonly SmallText[]): Promise<void> {
+    const { precision, by } = texts[0]!, pending = this.pendingOf(by, undefined);
+    try {
+      const parsed = parseTexts(texts.map(({ bytes }) => bytes), this.optionsOf(precision));
+      for (const lines of parsed.tables) this.addLines(lines, pending);
+      const all = [...pending.tables.values()];
+      if (!all.every((rows) => this.isComplete(rows))) throw new Error("a text needs a new table or column");
+      await this.append(all);
+      texts.forEach((text, k) => text.rows = parsed.rows[k]!);
+    } finally {
+      release(pending);
+    }
   }
 
   async takeLines(
@@ -127,8 +169,7 @@ export class Ingest {
     sender: Sender | undefined,
     gather: (pending: Pending) => Promise<void>,
   ): Promise<{ rows: number }> {
-    const share = this.memory.share(sender);
-    const pending: Pending = { by, tables: new Map(), rows: 0, newTables: 0, newColumns: 0, share, buffers: [] };
+    const pending = this.pendingOf(by, sender);
     try {
       try {
         await gather(pending);
@@ -138,19 +179,27 @@ export class Ingest {
         }
         throw error;
       }
-      const changes: TableRows[] = [];
       const all = [...pending.tables.values()];
       if (!all.every((rows) => this.isComplete(rows))) await this.completeAll(all, pending);
-      for (const rows of all) {
-        const schema = this.core.catalogue.table(rows.schema.name)?.schema ?? rows.schema;
-        changes.push({ tableId: schema.id, batches: rows.batchesFor(schema) });
-      }
-      if (changes.length > 0) await this.core.append(changes);
+      await this.append(all);
       return { rows: pending.rows };
     } finally {
-      pending.share.release();
-      pending.buffers.forEach(free);
+      release(pending);
     }
+  }
+
+  private pendingOf(by: Actor | undefined, sender: Sender | undefined): Pending {
+    const share = this.memory.share(sender);
+    return { by, tables: new Map(), rows: 0, newTables: 0, newColumns: 0, share, buffers: [] };
+  }
+
+  /** Adds the rows to tables that have what they need, in one commit. */
+  private async append(all: readonly LineRows[]): Promise<void> {
+    const changes = all.map((rows): TableRows => {
+      const schema = this.core.catalogue.table(rows.schema.name)?.schema ?? rows.schema;
+      return { tableId: schema.id, batches: rows.batchesFor(schema) };
+    });
+    if (changes.length > 0) await this.core.append(changes);
   }
 
   /** Parses a text and adds its rows. @throws {LineError} for the first invalid line. */
@@ -159,15 +208,16 @@ export class Ingest {
     const { tables, ...parsed } = parseLines(body, options);
     const faults = new Faults(parsed.fault);
     let storedBytes = 0;
-    for (const lines of tables) {
-      faults.collect(lines.line, () => {
-        storedBytes += this.rowsFor(lines, pending).add(lines);
-        pending.rows += lines.rowCount;
-      });
-    }
+    for (const lines of tables) faults.collect(lines.line, () => storedBytes += this.addLines(lines, pending));
     faults.report(parsed.body, options);
     this.count(buffersOf(tables), storedBytes, parsed.nextLine, pending);
     return parsed;
+  }
+
+  /** Returns the bytes that the rows take. @throws {LineError} */
+  private addLines(lines: LineTable, pending: Pending): number {
+    pending.rows += lines.rowCount;
+    return this.rowsFor(lines, pending).add(lines);
   }
 
   /** The same by a query worker. It parses the text again if main has schemas that it does not know. */
@@ -377,4 +427,26 @@ export class Ingest {
       `the request creates more than ${this.limits.newColumnsMax} columns (line.auto.create.new.columns.max)`,
     );
   }
+}
+
+/** All bytes of a body. */
+async function wholeOf(body: LineBody, sizeBytes: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(sizeBytes);
+  let at = 0;
+  for await (const piece of body) {
+    if (piece.length === sizeBytes) return piece;
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes.subarray(0, at);
+}
+
+function release({ share, buffers }: Pending): void {
+  share.release();
+  buffers.forEach(free);
+}
+
+/** The same for texts that can be committed together: those with the same rights and unit of time. */
+function turnOf({ precision, by: { identity: { name, id, assumed, secret } } }: SmallText): string {
+  return [precision, name, id, assumed, secret].join("\n");
 }

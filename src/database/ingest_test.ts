@@ -8,14 +8,19 @@ import { type LineWork, LineWorker } from "./line-work.ts";
 
 const ROWS = 1_000;
 
-/** `between`: runs after the parse with this number, from 1. */
+/** `between`: runs after the parse with this number, from 1. `commits`: gets the number of tables of each. */
 async function withIngest(
-  run: (ingest: Ingest, count: (table: string) => number | undefined, sizes: number[]) => Promise<void>,
-  between: (parse: number, ingest: Ingest) => Promise<void>,
+  run: (
+    ingest: Ingest,
+    count: (table: string) => number | undefined,
+    sizes: number[],
+    commits: number[],
+  ) => Promise<void>,
+  between: (parse: number, ingest: Ingest) => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
   const root = await Deno.makeTempDir({ prefix: "sundial-ingest-" });
   const { catalogue, writer } = await openStorage({ root: `${root}/db`, heapSizeBytes: 64 << 20, inProcess: true });
-  const worker = new LineWorker(), sizes: number[] = [];
+  const worker = new LineWorker(), sizes: number[] = [], commits: number[] = [];
   let parses = 0;
   const core = {
     options: {
@@ -41,12 +46,15 @@ async function withIngest(
       },
     },
     views: { view: () => undefined },
-    append: (changes: Parameters<Core["append"]>[0]) => writer.append(changes),
+    append: (changes: Parameters<Core["append"]>[0]) => {
+      commits.push(changes.length);
+      return writer.append(changes);
+    },
     schemaChanged: () => {},
   } as unknown as Core;
   const ingest: Ingest = new Ingest(core, () => 1_700_000_000_000_000n);
   try {
-    await run(ingest, (table) => catalogue.table(table)?.rowCount, sizes);
+    await run(ingest, (table) => catalogue.table(table)?.rowCount, sizes, commits);
   } finally {
     await writer.close();
     await Deno.remove(root, { recursive: true });
@@ -86,5 +94,54 @@ Deno.test("a worker is told a schema once", async () => {
     for (let k = 0; k < 3; k++) await large(ingest, "t v=1i");
     assert.equal(count("t"), 3 * ROWS);
     assert.deepEqual(sizes, [0, 1, 0, 1, 0], "planned, then real, then known");
-  }, () => Promise.resolve());
+  });
+});
+
+/** Sends the texts as requests that arrive together. Returns the number of rows that each has added, or its error. */
+function together(ingest: Ingest, texts: readonly string[], names: readonly string[] = []): Promise<unknown[]> {
+  return Promise.all(texts.map(async (text, k) => {
+    const bytes = new TextEncoder().encode(text);
+    const body = {
+      sizeBytes: bytes.length,
+      async *[Symbol.asyncIterator]() {
+        yield bytes;
+      },
+    };
+    try {
+      return (await ingest.writeLines(body, "n", { identity: { name: names[k] ?? "admin" } })).rows;
+    } catch (error) {
+      assert.ok(error instanceof LineError, String(error));
+      return `line ${error.line}`;
+    }
+  }));
+}
+
+Deno.test("small texts of a user that arrive together are one commit", async () => {
+  await withIngest(async (ingest, count, _, commits) => {
+    await small(ingest, "t v=1i\nu v=1i\n");
+    commits.length = 0;
+    assert.deepEqual(await together(ingest, ["t v=2i\n", "t v=3i\nu v=2i", "u v=3i\n\nu v=4i\nu v=5i\n"]), [1, 2, 3]);
+    assert.deepEqual(commits, [2]);
+    assert.deepEqual([count("t"), count("u")], [3, 5]);
+    await together(ingest, ["t v=6i\n", "t v=7i\n", "t v=8i\n"], ["ann", "bob", "ann"]);
+    assert.deepEqual(commits, [2, 1, 1]);
+    assert.equal(count("t"), 6);
+  });
+});
+
+Deno.test("texts that arrive together do not depend on each other", async () => {
+  await withIngest(async (ingest, count) => {
+    await small(ingest, "t v=1i\n");
+    const open = 't v=2i\nt s="ab', rest = '",v=3i\n';
+    assert.deepEqual(await together(ingest, ["t v=4i\n", open, rest, "t v=5i\nt v=x\n", "t v=6i"]), [
+      1,
+      "line 2",
+      "line 1",
+      "line 2",
+      1,
+    ]);
+    assert.equal(count("t"), 3);
+    assert.deepEqual(await together(ingest, ["t v=7i\n", "new v=1i\n", "t w=8i\n", "t v=9i\n"]), [1, 1, 1, 1]);
+    assert.deepEqual([count("t"), count("new")], [6, 1]);
+  });
 });

@@ -24,6 +24,7 @@ import { Activity } from "./activity.ts";
 import { Backups } from "./backups.ts";
 import { Copies } from "./copies.ts";
 import { withDevelopmentStatements } from "./development.ts";
+import { RowsToAdd } from "./constant-rows.ts";
 import { DASHBOARDS_TABLE, StoredDashboards } from "./dashboards.ts";
 import { CsvImport } from "./csv-import.ts";
 import { type Core, type DatabaseOptions, type OpenedDatabase, SERVER } from "./core.ts";
@@ -35,7 +36,6 @@ import { LastWrites } from "./last-writes.ts";
 import { Planner } from "./planner.ts";
 import { OWN_TABLES, planText } from "./planning.ts";
 import { TableLocks } from "./locks.ts";
-import { RowCommits } from "./row-commits.ts";
 import { Progress } from "./progress.ts";
 import { serverFacts } from "./server-facts.ts";
 import { DatabaseSession } from "./session.ts";
@@ -43,6 +43,7 @@ import { factsOf, type Planning, StatementCache } from "./statements.ts";
 import { marksOf } from "./sources.ts";
 import { shareRowKernel } from "../wire/encode/mod.ts";
 import { Traces } from "./traces.ts";
+import { TurnGroups } from "./turn-groups.ts";
 import { MaterializedViews } from "./materialized-views.ts";
 import { StoredViews } from "./views.ts";
 
@@ -191,7 +192,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
   const locks = new TableLocks();
   const append = (changes: TableRows[]) =>
     locks.shared(changes.map((change) => change.tableId), () => writer.append(changes));
-  const rowCommits = new RowCommits(append);
+  const rowCommits = new TurnGroups<RowsToAdd>((list) => append([RowsToAdd.joined(list).change()]));
   const core: Core = {
     options,
     heap,
@@ -241,7 +242,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
       trace: () => options.tracesStatements && !options.readOnly ? (end) => traces.add(end) : undefined,
     }),
     append,
-    appendRows: (rows) => rowCommits.add(rows),
+    appendRows: (rows) => rowCommits.run(rows.place, rows, () => append([rows.change()])),
     statementsOf: (tables, versionOf) => new StatementCache(planning(tables, versionOf), TRANSACTION_STATEMENTS_MAX),
     schemaVersion: () => schemaVersion,
     privateSchemaVersion: () => --lastPrivateSchemaVersion,

@@ -205,7 +205,7 @@ async function ask(port: number, bytes: Uint8Array): Promise<Parsed | undefined>
 }
 
 async function ours(request: HttpRequest) {
-  const body = request.hasBody ? latin1((await request.bytes(1 << 20))!) : "";
+  const body = latin1((await request.bytes(1 << 20))!);
   const { method, target: url, headers } = request;
   return {
     status: 200,

@@ -16,12 +16,10 @@ export class HttpRequest implements Sender {
   /** Path and query as sent. */
   readonly target: string;
   readonly headers: Headers;
-  readonly hasBody: boolean;
   /** Called once, after the last byte of the reply is written, or will be with the next replies, or the client has left. */
   onEnd: (() => void) | undefined;
   #controller: AbortController | undefined;
   #isAborted = false;
-  #stream: ReadableStream<Uint8Array<ArrayBuffer>> | undefined;
 
   constructor(
     head: RequestHead,
@@ -35,7 +33,6 @@ export class HttpRequest implements Sender {
     this.method = head.method;
     this.target = head.target;
     this.headers = head.headers;
-    this.hasBody = head.bodySize !== 0;
   }
 
   /** Aborted if the client leaves before its reply is complete. */
@@ -62,16 +59,9 @@ export class HttpRequest implements Sender {
     this.#controller?.abort();
   }
 
-  /** The body in pieces, read at the consumer's pace; null without a body. */
-  get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
-    if (!this.hasBody) return null;
-    return this.#stream ??= new ReadableStream({
-      pull: async (controller) => {
-        const piece = await this.reader.read();
-        if (piece === undefined) controller.close();
-        else controller.enqueue(piece);
-      },
-    }, { highWaterMark: 0 });
+  /** The next bytes of the body, which the caller then owns; undefined at the end. Ask for them one after the other. */
+  read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return this.reader.read();
   }
 
   /**

@@ -1,16 +1,19 @@
 import assert from "node:assert/strict";
 import type { TableSchema } from "../../storage/contract.ts";
+import { randomOf, SEED } from "../../testing.ts";
 import {
   buffersOf,
   fitToTable,
   LineError,
   LinePieces,
   type LinePrecision,
+  type LineTable,
   type LineTypes,
   missingColumns,
   newTable,
   offsetOfLine,
   parseLines,
+  parseTexts,
   shownLine,
 } from "./mod.ts";
 
@@ -626,4 +629,60 @@ Deno.test("parseLines() reads decimals with exponents, and NaN", () => {
   const unit = 10n ** 9n, none = (NULL_LONG << 64n) | BigInt.asUintN(64, NULL_LONG);
   assert.deepEqual(values, [125n * unit, 3n * unit / 2n, -unit / 2n, none, none, 0n, 10n ** 29n, 1n]);
   assert.equal(parse("t a=1e999999999d\n").fault?.line, 1);
+});
+
+Deno.test("parseTexts() gives the rows of each text, or an error if one of them has a fault", () => {
+  const NULLS: Record<string, unknown> = { s: null, x: -(2n ** 63n), q: null };
+  const random = randomOf(SEED),
+    schema = schemaOf([
+      ["s", "SYMBOL"],
+      ["x", "LONG"],
+      ["q", "VARCHAR"],
+      ["timestamp", "TIMESTAMP"],
+    ]);
+  const pieces = [
+    "t,s=a x=1i 1000\n",
+    't x=2i,q="a\nb" 2000\n',
+    "\ufefft x=3i 3000\r\n",
+    'T,s=b\\ c q="x" 4000',
+    't q="open',
+    '" 5000\n',
+    "t,s=d\\",
+    "\n",
+    "x=1i\n",
+    "u x=1i 6000\n",
+  ];
+  let faults = 0;
+  for (let run = 0; run < 2000; run++) {
+    const texts = Array.from(
+      { length: 1 + random(4) },
+      () =>
+        Array.from({ length: 1 + random(3) }, () => pieces[random(10) < 9 ? random(3) : random(pieces.length)]).join(
+          "",
+        ),
+    );
+    const alone = texts.map((text) => parse(text));
+    const together = () => parseTexts(texts.map(bytes), { precision: "n", nowMicros: NOW });
+    if (alone.some(({ fault }) => fault !== undefined)) {
+      faults++;
+      assert.throws(together, LineError, JSON.stringify(texts));
+      continue;
+    }
+    const { tables, rows } = together();
+    const rowCount = (lines: { rowCount: number }[]) => lines.reduce((sum, each) => sum + each.rowCount, 0);
+    assert.deepEqual(rows, alone.map(({ tables }) => rowCount(tables)));
+    const of = (lists: LineTable[][]) => {
+      const all: Record<string, unknown[]> = { s: [], x: [], q: [], timestamp: [] };
+      for (const lines of lists.flat().filter(({ name }) => name.toLowerCase() === "t")) {
+        const read = readRows(lines, schema);
+        for (const [name, values] of Object.entries(all)) {
+          // Of a column that no line of the text names there are no values.
+          for (let row = 0; row < lines.rowCount; row++) values.push(read[name]?.[row] ?? NULLS[name]);
+        }
+      }
+      return all;
+    };
+    assert.deepEqual(of([tables]), of(alone.map(({ tables }) => tables)), JSON.stringify(texts));
+  }
+  assert.ok(faults > 200 && faults < 1800, `${faults}`);
 });

@@ -6,4 +6,4 @@ export { fitToTable } from "./fit.ts";
 export { columnOf, columnsOf, type LineTypes, missingColumns, newTable } from "./schema.ts";
 export { offsetOfLine, shownLine } from "./excerpts.ts";
 export { LinePieces } from "./pieces.ts";
-export { type ParsedLines, parseLines, type ParseOptions } from "./parser.ts";
+export { type ParsedLines, parseLines, type ParseOptions, parseTexts } from "./parser.ts";

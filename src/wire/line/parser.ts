@@ -65,6 +65,7 @@ const POWERS = Array.from({ length: 23 }, (_, power) => Number(`1e${power}`));
 
 /** The units of suffixes: `t`, `n` and `m`. They are those of fields, so `m` is not a minute. */
 const TIME_UNITS = new Map<number, LinePrecision>([[0x74, "u"], [0x6e, "n"], [0x6d, "ms"]]);
+const NO_BYTES = new Uint8Array(0);
 /** Microseconds in a unit of time. */
 const MICROS = { u: 1, ms: 1_000, s: 1_000_000, m: 60_000_000, h: 3_600_000_000 };
 
@@ -90,10 +91,10 @@ export function parseLines(
   options: ParseOptions,
   take: (lines: LineTable) => boolean = () => false,
 ): ParsedLines {
-  const scanner = new Scanner(body, options);
+  const scanner = new Scanner(options);
   let fault: ParsedLines["fault"];
   try {
-    scanner.scan();
+    scanner.scan(body);
   } catch (error) {
     if (!(error instanceof LineError)) throw error;
     if (error !== PAUSE) fault = { line: error.line, message: error.message };
@@ -110,6 +111,23 @@ export function parseLines(
   return { tables, fault, body, doneBytes, nextLine };
 }
 
+/** Parses small texts as if they were one, but that none continues in the next. Returns the tables, and the number of rows of each text. @throws {LineError} */
+export function parseTexts(
+  texts: readonly Uint8Array[],
+  options: Pick<ParseOptions, "precision" | "nowMicros" | "lineSizeMax">,
+): { tables: LineTable[]; rows: number[] } {
+  const scanner = new Scanner(options), rows: number[] = [];
+  let bytes = 0;
+  for (const text of texts) {
+    const before = scanner.rowCount;
+    scanner.scan(text, true);
+    rows.push(scanner.rowCount - before);
+    bytes += text.length;
+  }
+  const arena = new Arena(RESULT_BYTES * bytes);
+  return { tables: scanner.tables.map((table) => table.finish(table.columns, arena)), rows };
+}
+
 /** Of this thread, which parses one text at a time. */
 const slab = new Slab();
 /** Thrown when the line at `lineStart` must be left for the next parse. Making an error takes as long as parsing a line. */
@@ -118,14 +136,14 @@ const PAUSE = new LineError(0, "");
 class Scanner {
   readonly tables: TableBuilder[] = [];
   private readonly byName = new Map<string, TableBuilder>();
-  private readonly bytes: Uint8Array;
+  private bytes = NO_BYTES;
   /** End of the text; a line feed is there. */
-  private readonly end: number;
+  private end = 0;
   private at = 0;
   private line = 0;
   /** Bytes of the last unescaped token. */
   private scratch = new Uint8Array(256);
-  private readonly view: DataView;
+  private view = new DataView(NO_BYTES.buffer);
   /** The words of the row's time in microseconds. */
   private timeLow = 0;
   private timeHigh = 0;
@@ -139,7 +157,7 @@ class Scanner {
   /** Approximate memory of the rows. */
   private rowsBytes = 0;
 
-  constructor(body: Uint8Array, options: ParseOptions) {
+  constructor(options: ParseOptions) {
     this.precision = options.precision;
     this.nowMicros = Number(options.nowMicros);
     this.firstLineOfRow = options.firstLine ?? 1;
@@ -147,18 +165,24 @@ class Scanner {
     this.isContinued = options.isContinued ?? false;
     this.lineSizeMax = options.lineSizeMax ?? Infinity;
     slab.reset();
-    // A copy with a line feed at the end, so that loops need not check for the end, and the bytes cannot change as
-    // shared memory could.
-    this.bytes = new Uint8Array(body.length + 16);
-    this.bytes.set(body);
-    this.bytes[body.length] = LF;
-    this.end = body.length;
-    this.view = new DataView(this.bytes.buffer);
   }
 
-  scan(): void {
+  get rowCount(): number {
+    return this.tables.reduce((sum, { rowCount }) => sum + rowCount, 0);
+  }
+
+  /** Adds the rows of a text, whose lines are numbered from the line after the last one. */
+  scan(text: Uint8Array, isStart = this.line === 0): void {
+    // A copy with a line feed at the end, so that loops need not check for the end, and the bytes cannot change as
+    // shared memory could.
+    this.bytes = new Uint8Array(text.length + 16);
+    this.bytes.set(text);
+    this.bytes[text.length] = LF;
+    this.end = text.length;
+    this.at = this.lineStart = 0;
+    this.view = new DataView(this.bytes.buffer);
     let table: TableBuilder | undefined;
-    if (this.line === 0 && BYTE_ORDER_MARK.every((byte, index) => this.bytes[index] === byte)) {
+    if (isStart && BYTE_ORDER_MARK.every((byte, index) => this.bytes[index] === byte)) {
       this.lineStart = this.at = BYTE_ORDER_MARK.length;
     }
     while (this.at < this.end) {

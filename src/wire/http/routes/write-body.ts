@@ -21,12 +21,11 @@ export class ReceivedBody implements LineBody {
   bytesRead = 0;
   private turnEndsMs = performance.now() + TURN_MS;
   private last: Uint8Array | undefined;
-  private readonly reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  private reading: Promise<unknown> | undefined;
 
-  constructor(request: HttpRequest, private readonly sizeMax: number) {
+  constructor(private readonly request: HttpRequest, private readonly sizeMax: number) {
     const declared = request.headers.get("content-length");
     this.sizeBytes = declared === null ? undefined : Number(declared);
-    this.reader = request.body?.getReader();
   }
 
   /** Has no `return`, so that leaving a loop early does not end the connection. */
@@ -44,7 +43,7 @@ export class ReceivedBody implements LineBody {
   }
 
   private async next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    if ((this.sizeBytes ?? 0) > this.sizeMax) throw this.tooLarge();
+    if ((this.sizeBytes ?? 0) > this.sizeMax) throw tooLarge(this.sizeMax);
     if (this.last !== undefined) free(this.last.buffer as ArrayBuffer);
     this.last = undefined;
     const startMs = performance.now();
@@ -52,19 +51,22 @@ export class ReceivedBody implements LineBody {
       await new Promise((resolve) => setTimeout(resolve, 0));
       this.turnEndsMs = performance.now() + TURN_MS;
     }
-    const { done, value } = await this.reader?.read() ?? NOTHING;
+    // Inflating may still read when its consumer has failed.
+    while (this.reading !== undefined) await this.reading.catch(() => {});
+    const reading = this.reading = this.request.read();
+    let value: Uint8Array | undefined;
+    try {
+      value = await reading;
+    } finally {
+      this.reading = undefined;
+    }
     // While this waited for the client, other work could run.
     if (performance.now() - startMs > 1) this.turnEndsMs = performance.now() + TURN_MS;
-    if (done) return { done, value: undefined };
+    if (value === undefined) return NOTHING;
     this.bytesRead += value.length;
-    if (this.bytesRead > this.sizeMax) throw this.tooLarge();
+    if (this.bytesRead > this.sizeMax) throw tooLarge(this.sizeMax);
     this.last = value;
-    return { done, value };
-  }
-
-  private tooLarge(): BodyError {
-    this.reader?.cancel().catch(() => {});
-    return tooLarge(this.sizeMax);
+    return { done: false, value };
   }
 }
 
