@@ -584,6 +584,19 @@ Deno.test("LinePieces: an error has the same line wherever the text is split", a
   }
 });
 
+Deno.test("LinePieces: a line that is longer than a piece may have the maximum, and not much more", async () => {
+  async function* chunksOf(size: number) {
+    for (let at = 0; at < size; at += 64) yield new Uint8Array(64).fill(0x78);
+    yield bytes("\nx\n");
+  }
+  for (const [size, isRefused] of [[4000, false], [4200, true], [5900, true]] as const) {
+    const pieces = new LinePieces(chunksOf(size), 4096, 1, 1500);
+    if (isRefused) await assert.rejects(() => pieces.next(1), LineError, `${size} bytes`);
+    else assert.ok((await pieces.next(1))!.bytes.length > size);
+    pieces.close();
+  }
+});
+
 Deno.test("parseLines() stops before rows of many columns take much memory, and continues where it stopped", () => {
   const names = Array.from({ length: 5_000 }, (_, column) => `c${column}=1`).join(",");
   const body = bytes(`wide ${names}\n${"wide c1=2\n".repeat(20_000)}`);

@@ -56,7 +56,7 @@ export class LinePieces {
       const end = this.endOf(this.buffer.subarray(0, this.used));
       if (end > 0) return this.take(end);
       if (this.used > this.lineSizeMax) throw lineTooLong(line, this.lineSizeMax);
-      this.wanted = 2 * this.used;
+      this.wanted = Math.min(2 * this.used, this.lineSizeMax + 1);
     }
   }
 
