@@ -8,7 +8,7 @@ import { lineTcpSettings, servesLineTcp } from "../wire/line-tcp/settings.ts";
 import { pgSettings } from "../wire/pg/settings.ts";
 import { tlsSettings } from "../wire/tls/settings.ts";
 
-/** The publicly known default of pg.password and pg.readonly.password. */
+/** The publicly known default of acl.admin.password, pg.password and pg.readonly.password. */
 const KNOWN_PASSWORD = "quest";
 
 interface Gap {

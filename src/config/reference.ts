@@ -47,7 +47,7 @@ export function manualPage(sections: readonly Section[]): string {
   for (const section of sections) {
     lines.push("", `## ${section.title}`, "", "| Key | Default | Meaning |", "|---|---|---|");
     for (const setting of settingsOf(section)) {
-      const byDefault = setting.secret ? "" : said(setting);
+      const byDefault = said(setting);
       const notes = [
         setting.type === "text" ? "" : ` Takes ${setting.type}.`,
         setting.reloadable ? " *Reloadable.*" : "",

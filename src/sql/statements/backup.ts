@@ -38,7 +38,7 @@ export const backup: StatementKind<Backup, BoundBackup> = {
   },
   reference: {
     syntax: "BACKUP DATABASE [TO 'name']",
-    summary: "Copies the database to a directory of `backup.root` while it is in use.",
+    summary: "Copies the database to a directory of `cairo.backup.root` while it is in use.",
   },
   category: "ddl",
   requires: ["BACKUP DATABASE"],

@@ -33,7 +33,7 @@ export const reindex: StatementKind<Reindex, BoundStatement<never> & { kind: "re
   },
   reference: {
     syntax: "REINDEX TABLE table [COLUMN column, …] [PARTITION 'name', …] LOCK EXCLUSIVE",
-    summary: "Accepted without effect: symbols have no index to rebuild.",
+    summary: "Accepted without effect: an index is written with its segment and needs no rebuild.",
   },
   category: "ddl",
   requires: ["REINDEX"],

@@ -11,7 +11,7 @@ export const csvSettings = {
   lineSizeMax: size(
     "http.text.roll.buffer.limit",
     "4m",
-    "Maximum length of a line of an imported file. A longer line ends the import.",
+    "Maximum length of a line of an imported file. A longer line ends the import, if it has 2m or more.",
     {
       min: 1024,
       reloadable: true,

@@ -55,7 +55,7 @@ export const healthSettings = {
   isPessimistic: bool(
     "http.pessimistic.health.check.enabled",
     false,
-    "With metrics enabled: the health check answers 500 once an unhandled error has been counted.",
+    "With metrics enabled: the health check answers 500 once an unhandled error has been counted, and while the disk is full.",
   ),
 };
 
