@@ -122,11 +122,11 @@ function memorySize(machine: Machine): string {
 const heapSizeBytes = size(
   "cairo.memory.size",
   memorySize,
-  "Memory shared by all threads: the pool, fresh rows, dictionaries and the working memory of queries. What is above 4095m is for columns that the pool keeps as they are stored. Pages are allocated on first use.",
+  "Memory shared by all threads: the pool, fresh rows, dictionaries and the working memory of queries. What is above 4095m holds only columns that the pool keeps in their stored form. Pages are allocated on first use.",
   {
     min: 64 * MIB,
     max: ALL_MEMORY_BYTES_MAX,
-    defaultSaid: "half of the machine's memory; if that is more than 8g, 2047m more, but at most all but 4097m",
+    defaultSaid: "half of the machine's memory; on machines of more than 8g 2047m more, but at most all but 4097m",
   },
 );
 
@@ -169,7 +169,7 @@ const storageSettings = {
   heldLogBytes: size(
     "cairo.log.held.size",
     "1g",
-    "Most bytes of the write-ahead log that checkpoints keep only for readers that follow it. A reader that falls behind further has to begin anew.",
+    "Maximum size of the write-ahead log that checkpoints keep only for readers that follow it. A reader that falls further behind has to begin anew.",
   ),
   encoding: oneOf(
     "cairo.column.encoding",
