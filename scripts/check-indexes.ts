@@ -1,5 +1,5 @@
 /**
- * Checks types with `noUncheckedIndexedAccess`: `list[k]` may be undefined. Errors in tests and in the rooms of `UNCHECKED` are left out.
+ * Checks types with `noUncheckedIndexedAccess`: `list[k]` may be undefined. Errors in tests and in the layers of `UNCHECKED` are left out.
  * A workspace member with this option would not do: Deno checks the files that it imports with the same option.
  *
  *     deno run -A scripts/check-indexes.ts
@@ -16,7 +16,7 @@ const UNCHECKED = [
   "wire/encode/",
   "wire/line/",
 ];
-/** Parts of these rooms without such loops. */
+/** Parts of these layers without such loops. */
 const CHECKED = ["engine/physical/"];
 /** Tests, and what imports packages for tests alone. */
 const TESTS = /_test\.ts$|^properties\.ts$/;
@@ -38,7 +38,7 @@ export async function checkIndexes(): Promise<boolean> {
     }).output();
     const text = new TextDecoder().decode(stderr);
     if (!text.includes("error: Type checking failed.")) {
-      throw new Error(`deno check has found no errors in the rooms left out: ${text}`);
+      throw new Error(`deno check has found no errors in the layers left out: ${text}`);
     }
     const errors = text.split("\n\n").filter((error) => error.includes("[ERROR]") && isChecked(error));
     for (const error of errors) console.error(`${error}\n`);
@@ -56,14 +56,14 @@ function isChecked(error: string): boolean {
 }
 
 function isLeftOut(path: string): boolean {
-  const isIn = (rooms: readonly string[]) => rooms.some((room) => path.startsWith(room));
+  const isIn = (layers: readonly string[]) => layers.some((layer) => path.startsWith(layer));
   return TESTS.test(path) || isIn(UNCHECKED) && !isIn(CHECKED);
 }
 
 function sources(folder = "src/"): string[] {
   return [...Deno.readDirSync(new URL(folder, ROOT))].flatMap(({ name, isDirectory }) => {
     const path = `${folder}${name}`;
-    if (OWN_OPTIONS.some((room) => `${path}/` === `src/${room}`)) return [];
+    if (OWN_OPTIONS.some((layer) => `${path}/` === `src/${layer}`)) return [];
     if (isDirectory) return sources(`${path}/`);
     return /\.ts$/.test(name) && !isLeftOut(path.slice("src/".length)) ? [path] : [];
   });

@@ -49,7 +49,7 @@ Deno.exit(status);
 async function everything(options: readonly string[]): Promise<number> {
   const started = performance.now();
   const isLong = ([path]: string[]) => LONG.includes(path!);
-  const files = testFiles(), rest = [rooms(), ...files.filter(isLong), ...files.filter((paths) => !isLong(paths))];
+  const files = testFiles(), rest = [layers(), ...files.filter(isLong), ...files.filter((paths) => !isLong(paths))];
   const [checked, indexesAreChecked] = await Promise.all([
     deno("test", ...FLAGS, "--no-run", ...rest.flat()),
     checkIndexes(),
@@ -111,7 +111,7 @@ function sum(matches: Iterable<RegExpMatchArray>): number {
 }
 
 /** Each by its name: for `src/` itself, `deno test` would run only the tests of the workspace member in it. */
-function rooms(): string[] {
+function layers(): string[] {
   return [...Deno.readDirSync(join(root, "src"))]
     .filter(({ name, isDirectory }) => isDirectory || /_test\.ts$/.test(name))
     .map(({ name }) => `src/${name}`).sort();

@@ -1,4 +1,4 @@
-/** Paths of files, for all rooms. */
+/** Paths of files, for all layers. */
 import { isAbsolute, relative, sep } from "node:path";
 
 /** True if a path is a directory or in it. Both are absolute and without links. */

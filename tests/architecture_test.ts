@@ -6,13 +6,13 @@ import { fromFileUrl } from "./paths.ts";
 
 const SRC = fromFileUrl("../src/");
 
-/** From top to bottom: a room imports only rooms below it. `wire` is at the top. */
+/** From top to bottom: a layer imports only layers below it. `wire` is at the top. */
 const LAYERS = ["wire", "database", "sql", "engine", "storage", "access", "wasm", "types"];
-/** All rooms may use these. They import no other rooms, except those before them in this list. */
-const SHARED_ROOMS = ["config", "log", "metrics", "service", "auth"];
+/** All layers may use these. They import no other layers, except those before them in this list. */
+const SHARED_LAYERS = ["config", "log", "metrics", "service", "auth"];
 
 /**
- * Contracts: declarations that two rooms share. Only they may be imported without `mod.ts` or against the direction.
+ * Contracts: declarations that two layers share. Only they may be imported without `mod.ts` or against the direction.
  * The first lines of each describe it.
  */
 const CONTRACTS = new Set([
@@ -36,17 +36,17 @@ const CONTRACTS = new Set([
   "engine/long-texts.ts",
 ]);
 /**
- * The lowest rooms: libraries of small files that are imported one by one, because a single module would load everything
+ * The lowest layers: libraries of small files that are imported one by one, because a single module would load everything
  * in every worker.
  */
-const OPEN_ROOMS = new Set(["types", "wasm"]);
-/** Codecs run in the threads that have the rows. They are the only part of `wire` that lower rooms use. */
+const OPEN_LAYERS = new Set(["types", "wasm"]);
+/** Codecs run in the threads that have the rows. They are the only part of `wire` that lower layers use. */
 const CODECS = new Set(["wire/encode/mod.ts", "wire/line/mod.ts", "wire/csv/mod.ts"]);
-/** Rooms within rooms have their own mod.ts. */
-const ROOM_MODULES = /(^|\/)mod\.ts$/;
+/** Layers within layers have their own mod.ts. */
+const LAYER_MODULES = /(^|\/)mod\.ts$/;
 /** Declarations of settings are loaded before anything else, so they import only `config` and each other. */
 const isSettings = (path: string) => /\/settings\.ts$/.test(path) && !/^(?:config|command)\/|\/routes\//.test(path);
-/** These combine several rooms to threads and to the process. */
+/** These combine several layers to threads and to the process. */
 const ASSEMBLERS = new Set(["workers", "command"]);
 
 interface Import {
@@ -71,7 +71,7 @@ function imports(): Import[] {
   for (const from of sourceFiles()) {
     const text = Deno.readTextFileSync(join(SRC, from));
     for (const [, what, specifier] of text.matchAll(/^(?:import|export)\b([^;]*?)\bfrom\s+"(\.[^"]+)"/gm)) {
-      if (specifier.endsWith("/deno.json")) continue; // data about the program, which belongs to no room
+      if (specifier.endsWith("/deno.json")) continue; // data about the program, which belongs to no layer
       const to = join(from, "..", specifier).replaceAll("\\", "/");
       const names = what.replace(/[{}]/g, "").split(",").map((name) => name.trim()).filter((name) => name !== "");
       found.push({ from, to, isOfTypes: /^\s*type\b/.test(what) || names.every((name) => name.startsWith("type ")) });
@@ -80,30 +80,30 @@ function imports(): Import[] {
   return found;
 }
 
-const room = (path: string) => path.includes("/") ? path.slice(0, path.indexOf("/")) : "";
+const layer = (path: string) => path.includes("/") ? path.slice(0, path.indexOf("/")) : "";
 const say = ({ from, to }: Import) => `src/${from} imports src/${to}`;
 
-Deno.test("rooms import only lower rooms", () => {
+Deno.test("layers import only lower layers", () => {
   const against = imports().filter(({ from, to }) => {
-    const [fromRoom, toRoom] = [room(from), room(to)];
-    if (fromRoom === toRoom || CONTRACTS.has(to) || CODECS.has(to) || isSettings(to) || ASSEMBLERS.has(fromRoom)) {
+    const [fromLayer, toLayer] = [layer(from), layer(to)];
+    if (fromLayer === toLayer || CONTRACTS.has(to) || CODECS.has(to) || isSettings(to) || ASSEMBLERS.has(fromLayer)) {
       return false;
     }
-    if (SHARED_ROOMS.includes(fromRoom)) {
-      return SHARED_ROOMS.indexOf(toRoom) < 0 || SHARED_ROOMS.indexOf(toRoom) >= SHARED_ROOMS.indexOf(fromRoom);
+    if (SHARED_LAYERS.includes(fromLayer)) {
+      return SHARED_LAYERS.indexOf(toLayer) < 0 || SHARED_LAYERS.indexOf(toLayer) >= SHARED_LAYERS.indexOf(fromLayer);
     }
-    if (SHARED_ROOMS.includes(toRoom)) return false;
-    const [fromLayer, toLayer] = [LAYERS.indexOf(fromRoom), LAYERS.indexOf(toRoom)];
-    return fromLayer >= 0 && (toLayer < 0 || toLayer < fromLayer);
+    if (SHARED_LAYERS.includes(toLayer)) return false;
+    const [fromIndex, toIndex] = [LAYERS.indexOf(fromLayer), LAYERS.indexOf(toLayer)];
+    return fromIndex >= 0 && (toIndex < 0 || toIndex < fromIndex);
   });
   assert.deepEqual(against.map(say), []);
 });
 
-Deno.test("a room is imported through its mod.ts", () => {
+Deno.test("a layer is imported through its mod.ts", () => {
   const past = imports().filter(({ from, to }) =>
-    room(from) !== room(to) && room(to) !== "" && !OPEN_ROOMS.has(room(to)) && !ROOM_MODULES.test(to) &&
+    layer(from) !== layer(to) && layer(to) !== "" && !OPEN_LAYERS.has(layer(to)) && !LAYER_MODULES.test(to) &&
     !CONTRACTS.has(to) &&
-    !isSettings(to) && !ASSEMBLERS.has(room(from))
+    !isSettings(to) && !ASSEMBLERS.has(layer(from))
   );
   assert.deepEqual(past.map(say), []);
 });
@@ -140,8 +140,8 @@ Deno.test("no files import each other in a circle", () => {
 Deno.test("contracts exist, and import only contracts and mod.ts files", () => {
   for (const path of CONTRACTS) assert.ok(Deno.statSync(join(SRC, path)).isFile, path);
   const past = imports().filter(({ from, to }) =>
-    CONTRACTS.has(from) && !CONTRACTS.has(to) && !ROOM_MODULES.test(to) && !OPEN_ROOMS.has(room(to)) &&
-    room(from) !== room(to)
+    CONTRACTS.has(from) && !CONTRACTS.has(to) && !LAYER_MODULES.test(to) && !OPEN_LAYERS.has(layer(to)) &&
+    layer(from) !== layer(to)
   );
   assert.deepEqual(past.map(say), []);
 });
@@ -162,18 +162,18 @@ function loaded(entry: string): Set<string> {
 }
 
 Deno.test("query workers do not load the SQL compiler, and the writer does not load the engine", () => {
-  const rooms = (entry: string, pattern: RegExp) => [...loaded(entry)].filter((path) => pattern.test(path));
+  const layers = (entry: string, pattern: RegExp) => [...loaded(entry)].filter((path) => pattern.test(path));
   assert.ok(loaded("workers/exec.ts").has("sql/functions/mod.ts"), "the walk gets there");
-  assert.deepEqual(rooms("workers/exec.ts", /^sql\/(?:mod|bind|lexer|parser|tree-|binder|planner|statements)/), []);
+  assert.deepEqual(layers("workers/exec.ts", /^sql\/(?:mod|bind|lexer|parser|tree-|binder|planner|statements)/), []);
   // The mailboxes of the query threads, by which the writer wakes them.
-  assert.deepEqual(rooms("workers/writer.ts", /^(?:sql|engine|database|wire)\//), ["engine/mailbox.ts"]);
+  assert.deepEqual(layers("workers/writer.ts", /^(?:sql|engine|database|wire)\//), ["engine/mailbox.ts"]);
 });
 
 /** The server loads it while its writer starts; health checks do without. */
 Deno.test("commands do not load the database until they need it", () => {
-  const rooms = [...loaded("command/mod.ts")].filter((path) => /^(?:sql|engine|storage|database)\//.test(path));
-  assert.ok(rooms.includes("database/settings.ts"), "the walk gets there");
-  assert.deepEqual(rooms.filter((path) => ROOM_MODULES.test(path)), []);
+  const layers = [...loaded("command/mod.ts")].filter((path) => /^(?:sql|engine|storage|database)\//.test(path));
+  assert.ok(layers.includes("database/settings.ts"), "the walk gets there");
+  assert.deepEqual(layers.filter((path) => LAYER_MODULES.test(path)), []);
 });
 
 /** V8 keeps the target of a new or read WeakRef until the thread returns to its event loop. */

@@ -1,4 +1,4 @@
-/** The command line: parses it, runs the command and reports errors. This room uses all others and combines them. */
+/** The command line: parses it, runs the command and reports errors. This layer uses all others and combines them. */
 import { ConfigError } from "../errors.ts";
 import { parseCommandLine } from "./command-line.ts";
 import { COMMANDS } from "./commands.ts";

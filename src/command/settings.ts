@@ -1,4 +1,4 @@
-/** All settings: the sections that the rooms declare, in the order of server.conf and of the manual. */
+/** All settings: the sections that the layers declare, in the order of server.conf and of the manual. */
 import { Config, generalSection, loadConfig, type Section } from "../config/mod.ts";
 import { accessSection } from "../access/settings.ts";
 import { oidcSection } from "../auth/oidc/settings.ts";

@@ -1,5 +1,5 @@
 /**
- * All settings by their keys. The rooms declare them, and `src/command/settings.ts` lists the sections of all rooms.
+ * All settings by their keys. The layers declare them, and `src/command/settings.ts` lists the sections of all layers.
  */
 import assert from "node:assert/strict";
 import { type Group, isSetting, type Setting, type SettingReader } from "./setting.ts";

@@ -1,7 +1,7 @@
 /**
  * Keys of QuestDB 9.3.4's server.conf (older ones at the end) for parts that this server does not have, such as pools,
  * queues and workers of its own threads. They are accepted without effect, also with config.validation.strict, and one
- * line in the log lists those that were found. A key that a room declares does not belong here.
+ * line in the log lists those that were found. A key that a layer declares does not belong here.
  */
 export const IGNORED_KEYS: ReadonlySet<string> = new Set(
   `

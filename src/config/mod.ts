@@ -1,5 +1,5 @@
 /**
- * Settings: server.conf and the environment → one typed Config. This room imports no other room: other rooms declare
+ * Settings: server.conf and the environment → one typed Config. This layer imports no other layer: other layers declare
  * their settings.
  */
 import type { ConfigError } from "../errors.ts";

@@ -33,7 +33,7 @@ export function manualPage(sections: readonly Section[]): string {
   const lines = [
     "# Configuration",
     "",
-    "<!-- Made by `deno task docs` from the settings that the rooms of src/ declare: change it there. -->",
+    "<!-- Made by `deno task docs` from the settings that the layers of src/ declare: change it there. -->",
     "",
     "Settings are read from `conf/server.conf` under the root, a Java properties file, and from the environment, which has precedence:",
     "`SVC_` and the key in upper case with dots and dashes as underscores. `SVC_…_FILE` names a file that contains the value, which",

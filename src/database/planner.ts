@@ -61,7 +61,7 @@ export interface Answers {
   marks: { marks: string[][]; sources: ScanSource[]; spills: boolean };
   /** The node with its rows. */
   metadata: Plan;
-  /** The result of a function that the database room implements. */
+  /** The result of a function that the database layer implements. */
   call: Value;
 }
 

@@ -146,7 +146,7 @@ export interface Spill {
   countPart(): void;
 }
 
-/** Resolves a plan's function ids. It is injected, so that the engine does not depend on the SQL room. */
+/** Resolves a plan's function ids. It is injected, so that the engine does not depend on the SQL layer. */
 export interface FunctionRegistry {
   /** The entry and the argument tags for an id. */
   resolve(id: string): { entry: FunctionEntry; types: string[] };

@@ -1,4 +1,4 @@
-/** The engine room: executes plans. */
+/** The engine layer: executes plans. */
 export type * from "./contract.ts";
 export { MORSEL_ROWS } from "./contract.ts";
 export { PlanChanges } from "./changes.ts";

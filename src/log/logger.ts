@@ -1,5 +1,5 @@
 /**
- * The function that all rooms use: `logger("http-server").info("listening on …")`. LogTape passes the record to the one sink
+ * The function that all layers use: `logger("http-server").info("listening on …")`. LogTape passes the record to the one sink
  * that `openLog()` (main) or `logToMain()` (workers) has installed. Before that, as in unit tests, messages are discarded.
  */
 import { configureSync, getLogger, type LogLevel as TapeLevel, type LogRecord as TapeRecord } from "@logtape/logtape";

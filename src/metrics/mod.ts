@@ -1,5 +1,5 @@
 /**
- * The server's metrics. Rooms increment plain numbers and register sources. prom-client formats them and is loaded on the first
+ * The server's metrics. Layers increment plain numbers and register sources. prom-client formats them and is loaded on the first
  * request, so that counting costs one addition and disabled metrics cost nothing at the start.
  */
 import { metricCatalogue, type MetricEntry, type MetricKey, WIRES } from "./catalogue.ts";

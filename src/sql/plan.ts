@@ -135,7 +135,7 @@ export interface ValuesNode extends NodeBase {
 }
 
 /**
- * Rows that the database room makes when the query starts: `source` is "tables", "table_columns", … with `args`. It is
+ * Rows that the database layer makes when the query starts: `source` is "tables", "table_columns", … with `args`. It is
  * replaced by a ValuesNode or a FilesNode.
  */
 export interface MetadataNode extends NodeBase {
@@ -146,7 +146,7 @@ export interface MetadataNode extends NodeBase {
 }
 
 /**
- * files(), import_files(), export_files() and glob(): the database room replaces their metadata nodes by it, so that a query
+ * files(), import_files(), export_files() and glob(): the database layer replaces their metadata nodes by it, so that a query
  * worker lists the files.
  */
 export interface FilesNode extends NodeBase {

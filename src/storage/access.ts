@@ -1,6 +1,6 @@
 /**
  * The records of access control. Log blocks and definitions of tables change them, and a checkpoint writes all of them into one of
- * two slots. Only the access room interprets them.
+ * two slots. Only the access layer interprets them.
  *
  *     payload   format version u32, LSN of the last block that concerned them (size), count u32, then key and text of each
  */

@@ -227,7 +227,7 @@ export function answer(store: TableStore, envelopes: readonly Envelope[]): Answe
   );
 }
 
-/** The mailboxes of the query threads, which another room knows how to use. */
+/** The mailboxes of the query threads, which another layer knows how to use. */
 export interface QueryThreads {
   readonly mailboxes: SharedArrayBuffer;
   readonly count: number;

@@ -1,5 +1,5 @@
 /**
- * The data that crosses the boundary of the storage room. It is plain, so that it can be posted between threads.
+ * The data that crosses the boundary of the storage layer. It is plain, so that it can be posted between threads.
  *
  *     main  ──commands──▶ writer worker ──publications──▶ main (catalogue mirror) ──scan sources──▶ exec workers
  */

@@ -31,7 +31,7 @@ const BASE_UNIT = 61;
 const WARM_UNITS = 62;
 /** Blocks that `take` holds for a moment: see `allocate`. */
 const GIVING_BACK = 63;
-/** From here on, the words of the control block are shared words of other rooms: see `SHARED_WORD`. */
+/** From here on, the words of the control block are shared words of other layers: see `SHARED_WORD`. */
 const FIRST_RESERVED_WORD = 64;
 
 export const HEAP_TAGS = ["pool", "tail", "dictionary", "query", "batch", "other", "pages", "packed"] as const;
@@ -55,7 +55,7 @@ export class HeapFullError extends Error {
 }
 
 /**
- * Words of the control block that other rooms share between threads (i32 indices), in one list so that none overlap.
+ * Words of the control block that other layers share between threads (i32 indices), in one list so that none overlap.
  */
 export const SHARED_WORD = {
   poolLock: FIRST_RESERVED_WORD,

@@ -1,4 +1,4 @@
-/** The invariants of storage that `docs/architecture/storage.md` lists, as far as no other test of this room is about them. */
+/** The invariants of storage that `docs/architecture/storage.md` lists, as far as no other test of this layer is about them. */
 import assert from "node:assert/strict";
 import type { CatalogueMirror } from "./catalogue.ts";
 import type { Command } from "./commands.ts";

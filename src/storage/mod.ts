@@ -1,5 +1,5 @@
 /**
- * The storage room: tables on disk, the log, snapshots and the pool of column frames.
+ * The storage layer: tables on disk, the log, snapshots and the pool of column frames.
  *
  *     openStorage   on the main thread: makes the heap, the catalogue's mirror, and a writer in its own worker
  *     createPool    on every thread that runs queries, over the same memories: `createPool(new SharedHeap(memory))`

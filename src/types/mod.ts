@@ -1,7 +1,7 @@
 /**
  * Column types: the only place that knows a type's name, layout in memory and on disk, null, OID, order and texts.
  *
- * This is the lowest room (it imports only errors), because storage, engine, SQL and wires all need it. In plans and
+ * This is the lowest layer (it imports only errors), because storage, engine, SQL and wires all need it. In plans and
  * schemas a type is its **tag**: a string that compares with `===` and survives `postMessage` ("LONG", "SYMBOL",
  * "GEOHASH(4c)"). `typeOf(tag)` returns the entry.
  */

@@ -211,7 +211,7 @@ function parametrised(tag: string): ColumnType | undefined {
   return undefined;
 }
 
-/** The entry of a tag. Tags come only from this room, so an unknown one is an internal error. */
+/** The entry of a tag. Tags come only from this layer, so an unknown one is an internal error. */
 export function typeOf(tag: string): ColumnType {
   const known = BY_TAG.get(tag);
   if (known) return known;

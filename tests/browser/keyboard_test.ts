@@ -6,12 +6,12 @@ import { ADMIN, startProtected } from "../access/server.ts";
 import { BROWSER_ARGS, browserPath } from "./browser.ts";
 import { testSteps, watched } from "./visit.ts";
 
-interface House {
+interface Setup {
   browser: Browser;
   page: Page;
 }
 
-async function withHouse(use: (house: House) => Promise<void>): Promise<void> {
+async function withSetup(use: (setup: Setup) => Promise<void>): Promise<void> {
   await using server = await startProtected();
   await server.set(
     "create table prices as (select dateadd('h', x::int, '2026-01-01T00:00:00Z'::timestamp) ts, " +
@@ -138,7 +138,7 @@ async function run(page: Page, sql: string): Promise<void> {
   await page.waitForSelector(`.results[aria-busy=false]:not([data-run="${before}"])`);
 }
 
-const steps: Record<string, (house: House) => Promise<void>> = {
+const steps: Record<string, (setup: Setup) => Promise<void>> = {
   "sign-in": async ({ page }) => {
     await page.waitForSelector(".sign-in");
     await assertReached(page, "sign-in");
@@ -370,4 +370,4 @@ const steps: Record<string, (house: House) => Promise<void>> = {
   },
 };
 
-testSteps("by keys alone", withHouse, steps);
+testSteps("by keys alone", withSetup, steps);

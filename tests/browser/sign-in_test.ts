@@ -5,12 +5,12 @@ import { ADMIN, type ProtectedServer, startProtected } from "../access/server.ts
 import { BROWSER_ARGS, browserPath } from "./browser.ts";
 import { endSession, run, testSteps, textsOf, type, untilLoaded, watched } from "./visit.ts";
 
-interface House {
+interface Setup {
   server: ProtectedServer;
   browser: Browser;
 }
 
-async function withHouse(use: (house: House) => Promise<void>): Promise<void> {
+async function withSetup(use: (setup: Setup) => Promise<void>): Promise<void> {
   await using server = await startProtected();
   const browser = await chromium.launch({ executablePath: browserPath, args: BROWSER_ARGS });
   try {
@@ -30,7 +30,7 @@ async function withHouse(use: (house: House) => Promise<void>): Promise<void> {
   }
 }
 
-async function newPage({ browser, server }: House): Promise<Page> {
+async function newPage({ browser, server }: Setup): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 1100, height: 720 } });
   const page = watched(await context.newPage());
   await page.goto(server.http);
@@ -44,9 +44,9 @@ async function signIn(page: Page, name: string, password: string): Promise<void>
   await page.keyboard.press("Enter");
 }
 
-const steps: Record<string, (house: House) => Promise<void>> = {
-  "nothing of the console is shown before the sign-in, and wrong passwords are told": async (house) => {
-    const page = await newPage(house);
+const steps: Record<string, (setup: Setup) => Promise<void>> = {
+  "nothing of the console is shown before the sign-in, and wrong passwords are told": async (setup) => {
+    const page = await newPage(setup);
     await page.waitForSelector(".sign-in");
     assert.equal(await page.locator(".cm-content").count(), 0);
     await signIn(page, "bob", "guess");
@@ -64,8 +64,8 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.context().close();
   },
 
-  "a user without the permission HTTP is told what is missing and who can give it": async (house) => {
-    const page = await newPage(house);
+  "a user without the permission HTTP is told what is missing and who can give it": async (setup) => {
+    const page = await newPage(setup);
     await signIn(page, "nobody", "no rights");
     await page.waitForSelector(".sign-in .denied");
     assert.equal(await page.innerText(".sign-in .error"), "Access denied for nobody [HTTP]");
@@ -73,8 +73,8 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.context().close();
   },
 
-  "only what the user may do is offered; a refusal says how to get the permission": async (house) => {
-    const page = await newPage(house);
+  "only what the user may do is offered; a refusal says how to get the permission": async (setup) => {
+    const page = await newPage(setup);
     await signIn(page, "bob", "correct horse");
     await page.waitForSelector(".tree .item");
     assert.deepEqual(await textsOf(page, ".tree .name span:not(.arrow)"), ["prices"]);
@@ -100,18 +100,18 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     assert.ok((await textsOf(page, ".account tbody tr")).some((row) => /ADD COLUMN\s+prices\s+no/.test(row)));
     await page.keyboard.press("Escape");
     // Permissions granted in the meantime are offered after the next check.
-    await house.server.set("grant drop table on prices to bob");
+    await setup.server.set("grant drop table on prices to bob");
     await page.click("[aria-label='Refresh the tables']");
     await page.click("[aria-label='Actions of prices']");
     await page.waitForSelector(".menu button:text-is('Drop …')");
     await page.context().close();
   },
 
-  "a session that ends asks to sign in anew, and the statement that noticed then runs": async (house) => {
-    const page = await newPage(house);
+  "a session that ends asks to sign in anew, and the statement that noticed then runs": async (setup) => {
+    const page = await newPage(setup);
     await signIn(page, "bob", "correct horse");
     await untilLoaded(page);
-    await house.server.set("alter user bob with password 'new one'");
+    await setup.server.set("alter user bob with password 'new one'");
     await type(page, "select 41 + 1 answer");
     await page.keyboard.press("Control+Enter");
     await page.waitForSelector("dialog .sign-in");
@@ -150,8 +150,8 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.context().close();
   },
 
-  "sign-out ends the session in the server": async (house) => {
-    const page = await newPage(house);
+  "sign-out ends the session in the server": async (setup) => {
+    const page = await newPage(setup);
     await signIn(page, ADMIN.name, ADMIN.password);
     await page.waitForSelector(".cm-content");
     const [{ name, value }] = await page.context().cookies();
@@ -160,11 +160,11 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.keyboard.type("sign out");
     await page.keyboard.press("Enter");
     await page.waitForSelector(".sign-in-page");
-    const { status, body } = await fetch(`${house.server.http}/exec?query=select+1`, { headers: { cookie } });
+    const { status, body } = await fetch(`${setup.server.http}/exec?query=select+1`, { headers: { cookie } });
     await body?.cancel();
     assert.equal(status, 401);
     await page.context().close();
   },
 };
 
-testSteps("sign-in of local users", withHouse, steps);
+testSteps("sign-in of local users", withSetup, steps);

@@ -10,13 +10,13 @@ import { run, testSteps, type, watched } from "./visit.ts";
 /** Seconds. Renewal is due after four fifths. */
 const TOKEN_TTL = 6;
 
-interface House {
+interface Setup {
   provider: TestProvider;
   server: ProtectedServer;
   browser: Browser;
 }
 
-async function withHouse(use: (house: House) => Promise<void>): Promise<void> {
+async function withSetup(use: (setup: Setup) => Promise<void>): Promise<void> {
   // The provider must be there before the server's port is known.
   const redirectUris = ["https://console.example.org/"];
   await using provider = await startProvider({
@@ -40,7 +40,7 @@ async function withHouse(use: (house: House) => Promise<void>): Promise<void> {
 }
 
 /** A browser that has not been at the provider yet. */
-async function newPage({ browser, server }: House): Promise<Page> {
+async function newPage({ browser, server }: Setup): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 1100, height: 720 } });
   const page = watched(await context.newPage());
   await page.goto(server.http);
@@ -74,11 +74,11 @@ async function until(holds: () => boolean): Promise<void> {
   assert.ok(holds());
 }
 
-const tokenRequests = ({ provider }: House) => provider.requests.get("/token") ?? 0;
+const tokenRequests = ({ provider }: Setup) => provider.requests.get("/token") ?? 0;
 
 /** Puts `change`d answers in the place of the provider's, from its token endpoint. Gives the nonce of the sign-in. */
 async function changeTokens(
-  { provider }: House,
+  { provider }: Setup,
   page: Page,
   change: (answer: Record<string, unknown>, nonce: string) => Promise<Record<string, unknown>>,
 ): Promise<void> {
@@ -104,9 +104,9 @@ const refusedTokens = [
   },
 ];
 
-const steps: Record<string, (house: House) => Promise<void>> = {
-  "a user signs in, is known by name and groups, and a reload needs no second log-in": async (house) => {
-    const page = await newPage(house);
+const steps: Record<string, (setup: Setup) => Promise<void>> = {
+  "a user signs in, is known by name and groups, and a reload needs no second log-in": async (setup) => {
+    const page = await newPage(setup);
     await signIn(page);
     await isReady(page);
     assert.equal(new URL(page.url()).search, "");
@@ -128,50 +128,50 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.context().close();
   },
 
-  "tokens are renewed before they expire; a provider that is down meanwhile is asked again": async (house) => {
-    const page = await newPage(house);
+  "tokens are renewed before they expire; a provider that is down meanwhile is asked again": async (setup) => {
+    const page = await newPage(setup);
     await signIn(page);
     await isReady(page);
-    const before = tokenRequests(house);
-    await until(() => tokenRequests(house) > before);
+    const before = tokenRequests(setup);
+    await until(() => tokenRequests(setup) > before);
     // The first failure comes when the provider has replaced the refresh token already.
     for (const path of ["/jwks", "/token"]) {
-      const requests = () => house.provider.requests.get(path) ?? 0;
-      house.provider.disturbance = ({ url }, reply) => {
+      const requests = () => setup.provider.requests.get(path) ?? 0;
+      setup.provider.disturbance = ({ url }, reply) => {
         if (url === path) reply.writeHead(500).end();
         return url === path;
       };
       const failing = requests();
       await until(() => requests() > failing);
     }
-    await house.provider.stop();
-    house.provider.disturbance = undefined;
-    await house.provider.rotateKeys();
-    await house.provider.start();
-    const down = tokenRequests(house);
+    await setup.provider.stop();
+    setup.provider.disturbance = undefined;
+    await setup.provider.rotateKeys();
+    await setup.provider.start();
+    const down = tokenRequests(setup);
     // The next request of an expired token renews it.
     await page.waitForTimeout(TOKEN_TTL * 1000);
     assert.match(await run(page, "select 1"), /^1 row/);
-    assert.ok(tokenRequests(house) > down);
+    assert.ok(tokenRequests(setup) > down);
     assert.equal(await page.locator("dialog").count(), 0);
     await page.context().close();
   },
 
-  "when the renewal is refused, the page asks to sign in anew and keeps what was typed": async (house) => {
-    const page = await newPage(house);
+  "when the renewal is refused, the page asks to sign in anew and keeps what was typed": async (setup) => {
+    const page = await newPage(setup);
     await signIn(page);
     await isReady(page);
     await run(page, "select x, x * 2 twice from long_sequence(200000)");
     await page.click("[aria-label='New tab']");
-    house.provider.users.get("alice")!.isRevoked = true;
+    setup.provider.users.get("alice")!.isRevoked = true;
     await type(page, "select 7 * 6 answer");
-    const before = tokenRequests(house);
-    await until(() => tokenRequests(house) > before);
+    const before = tokenRequests(setup);
+    await until(() => tokenRequests(setup) > before);
     // The server caches the provider's answer for a second.
     await page.waitForTimeout(1_100);
     await page.keyboard.press("Control+Enter");
     await page.waitForSelector("dialog .sign-in");
-    house.provider.users.get("alice")!.isRevoked = false;
+    setup.provider.users.get("alice")!.isRevoked = false;
     await begin(page);
     await page.waitForSelector("nav button:has-text('Alice Smith')");
     assert.match(await page.innerText(".cm-line"), /^select 7 \* 6 answer/);
@@ -185,8 +185,8 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.context().close();
   },
 
-  "sign-out ends the session at the provider too": async (house) => {
-    const page = await newPage(house);
+  "sign-out ends the session at the provider too": async (setup) => {
+    const page = await newPage(setup);
     await signIn(page);
     await isReady(page);
     const addresses: string[] = [];
@@ -197,39 +197,39 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.waitForSelector(".sign-in-page");
     assert.deepEqual(addresses.filter((url) => url.includes("eyJ")), []);
     // A link to a page, or with a statement, comes back from the provider.
-    await page.goto(`${house.server.http}/#/server`);
+    await page.goto(`${setup.server.http}/#/server`);
     await begin(page);
     await logIn(page, "alice");
     await page.waitForSelector("[aria-current=page]:text-is('Server')");
-    await page.goto(`${house.server.http}/?query=select%201`);
+    await page.goto(`${setup.server.http}/?query=select%201`);
     await page.waitForSelector(".tab button:text-is('Link')");
     await page.context().close();
   },
 
-  "an answer with another state, or to no sign-in of this page, is refused": async (house) => {
-    const page = await newPage(house);
+  "an answer with another state, or to no sign-in of this page, is refused": async (setup) => {
+    const page = await newPage(setup);
     await begin(page);
     await page.waitForSelector("[name=login]");
     await page.goto(
-      `${house.server.http}/?${new URLSearchParams({ code: "x", state: "y", iss: house.provider.issuer })}`,
+      `${setup.server.http}/?${new URLSearchParams({ code: "x", state: "y", iss: setup.provider.issuer })}`,
     );
     assert.match(await error(page), /"state"/);
     assert.equal(new URL(page.url()).search, "");
-    await page.goto(`${house.server.http}/?code=x&state=y`);
+    await page.goto(`${setup.server.http}/?code=x&state=y`);
     assert.match(await error(page), /not started here/);
     await begin(page);
     await page.waitForSelector("[name=login]");
     // A path of the same origin that is not a page of the console.
-    await page.goto(`${house.server.http}/settings`);
+    await page.goto(`${setup.server.http}/settings`);
     const state = String(await page.evaluate("JSON.parse(sessionStorage.getItem('sundial.sign-in')).state"));
-    await page.goto(`${house.server.http}/?${new URLSearchParams({ error: "access_denied", state })}`);
+    await page.goto(`${setup.server.http}/?${new URLSearchParams({ error: "access_denied", state })}`);
     assert.match(await error(page), /access_denied/);
     await page.context().close();
   },
 
-  "a code that was used before is refused by the provider, and the page says so": async (house) => {
-    const page = await newPage(house);
-    await page.route(`${house.provider.issuer}/token`, async (route: Route) => {
+  "a code that was used before is refused by the provider, and the page says so": async (setup) => {
+    const page = await newPage(setup);
+    await page.route(`${setup.provider.issuer}/token`, async (route: Route) => {
       if (route.request().method() === "POST") await route.fetch();
       await route.continue();
     });
@@ -239,12 +239,12 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.context().close();
   },
 
-  "id tokens with wrong claims are refused": async (house) => {
-    const page = await newPage(house);
+  "id tokens with wrong claims are refused": async (setup) => {
+    const page = await newPage(setup);
     let claims = () => ({});
-    await changeTokens(house, page, async (answer, nonce) => ({
+    await changeTokens(setup, page, async (answer, nonce) => ({
       ...answer,
-      id_token: await house.provider.idToken("alice", { nonce, ...claims() }),
+      id_token: await setup.provider.idToken("alice", { nonce, ...claims() }),
     }));
     await begin(page);
     await page.waitForSelector("[name=login]");
@@ -260,16 +260,16 @@ const steps: Record<string, (house: House) => Promise<void>> = {
   },
 
   "an id token that has expired by less than the clocks may differ is taken; one of an unknown key is not": async (
-    house,
+    setup,
   ) => {
-    const page = await newPage(house);
-    let idToken = (nonce: string) => house.provider.idToken("alice", { nonce, iat: now() - 60, exp: now() - 10 });
-    await changeTokens(house, page, async (answer, nonce) => ({ ...answer, id_token: await idToken(nonce) }));
+    const page = await newPage(setup);
+    let idToken = (nonce: string) => setup.provider.idToken("alice", { nonce, iat: now() - 60, exp: now() - 10 });
+    await changeTokens(setup, page, async (answer, nonce) => ({ ...answer, id_token: await idToken(nonce) }));
     await signIn(page);
     await isReady(page);
     idToken = async (nonce) => {
-      const signed = await house.provider.idToken("alice", { nonce });
-      await house.provider.rotateKeys();
+      const signed = await setup.provider.idToken("alice", { nonce });
+      await setup.provider.rotateKeys();
       return signed;
     };
     await page.reload();
@@ -277,19 +277,19 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.context().close();
   },
 
-  "a provider that fails or is slow is told from one that refuses": async (house) => {
-    const page = await newPage(house);
-    house.provider.disturbance = ({ url }, reply) => {
+  "a provider that fails or is slow is told from one that refuses": async (setup) => {
+    const page = await newPage(setup);
+    setup.provider.disturbance = ({ url }, reply) => {
       if (url !== "/token") return false;
       reply.writeHead(500, { "access-control-allow-origin": "*" }).end("out of order");
       return true;
     };
     await signIn(page);
     assert.match(await error(page), /is unavailable: status 500/);
-    house.provider.disturbance = undefined;
+    setup.provider.disturbance = undefined;
     let answer = () => {};
     const asked = new Promise<void>((resolve) => answer = resolve);
-    await page.route(`${house.provider.issuer}/token`, async (route: Route) => {
+    await page.route(`${setup.provider.issuer}/token`, async (route: Route) => {
       await asked;
       await route.continue();
     });
@@ -300,8 +300,8 @@ const steps: Record<string, (house: House) => Promise<void>> = {
     await page.context().close();
   },
 
-  "a user without a mapped group is told what is missing, and can leave": async (house) => {
-    const page = await newPage(house);
+  "a user without a mapped group is told what is missing, and can leave": async (setup) => {
+    const page = await newPage(setup);
     await signIn(page, "zoe");
     assert.match(await error(page), /HTTP/);
     await page.click("button:text-is('Sign out at the provider')");
@@ -313,4 +313,4 @@ const steps: Record<string, (house: House) => Promise<void>> = {
   },
 };
 
-testSteps("sign-in with an identity provider", withHouse, steps, (house) => house.provider.disturbance = undefined);
+testSteps("sign-in with an identity provider", withSetup, steps, (setup) => setup.provider.disturbance = undefined);

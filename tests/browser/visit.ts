@@ -134,17 +134,17 @@ export function test(name: string, use: (visit: Visit) => Promise<void>, visited
 }
 
 /** Steps that share a server and a browser. `clean`: called after each. */
-export function testSteps<House>(
+export function testSteps<Setup>(
   name: string,
-  withHouse: (use: (house: House) => Promise<void>) => Promise<void>,
-  steps: Record<string, (house: House) => Promise<void>>,
-  clean?: (house: House) => void,
+  withSetup: (use: (setup: Setup) => Promise<void>) => Promise<void>,
+  steps: Record<string, (setup: Setup) => Promise<void>>,
+  clean?: (setup: Setup) => void,
 ): void {
   const options = { ignore: browserName === undefined, sanitizeOps: false, sanitizeResources: false };
   const all = (test: Deno.TestContext) =>
-    withHouse(async (house) => {
+    withSetup(async (setup) => {
       for (const [title, step] of Object.entries(steps)) {
-        await test.step(title, () => step(house).finally(() => clean?.(house)));
+        await test.step(title, () => step(setup).finally(() => clean?.(setup)));
       }
     });
   Deno.test({ name: `console: ${name}`, ...options, fn: all });

@@ -25,7 +25,7 @@ export interface BindContext {
   importRoot: string;
   nowMicros: bigint;
   user: string;
-  /** Returns the columns of a Parquet file. Passed in, because this room reads no files. */
+  /** Returns the columns of a Parquet file. Passed in, because this layer reads no files. */
   parquetSchema: (path: string) => FileColumns;
   effort?: Effort;
   /** Called often. @throws once the statement was cancelled. */

@@ -22,7 +22,7 @@ export interface HttpLog {
   clientRefused?(address: Deno.Addr, reason: string): void;
 }
 
-/** The metrics of this room. */
+/** The metrics of this layer. */
 export type HttpMetrics = Pick<Metrics, "wires" | "queryErrors" | "unhandledErrors">;
 
 export interface HttpOptions {

@@ -18,7 +18,7 @@ export interface PgLog {
   clientRefused?(address: Deno.Addr, reason: string): void;
 }
 
-/** The metrics of this room. */
+/** The metrics of this layer. */
 export type PgMetrics = Pick<Metrics, "wires" | "queryErrors" | "unhandledErrors">;
 
 type Settings = Values<Omit<typeof pgSettings, "enabled" | "address">>;
