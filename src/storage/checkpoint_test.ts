@@ -74,3 +74,21 @@ Deno.test("checkpointSteps() goes on when a table is dropped between its steps",
   assert.equal(steps, 3);
   assert.equal(openTestStore(heap, db.files.afterKill(), db.options).catalogue.tables().length, 0);
 });
+
+Deno.test("checkpoints fail without sealing the database when no more files may be open, and succeed when they may", () => {
+  const db = setUp(), { files, store } = db;
+  const open = files.open.bind(files);
+  files.open = (path, mode) => {
+    if (mode === "create") {
+      throw Object.assign(new Error(`EMFILE: too many open files, open '${path}'`), { code: "EMFILE" });
+    }
+    return open(path, mode);
+  };
+  const [{ error }] = store.execute([{ kind: "checkpoint" }]);
+  assert.match(String(error), /EMFILE/);
+  assert.equal(store.seal.isSet, false);
+  db.append(SEGMENTS * SEGMENT_ROWS, 1);
+  files.open = open;
+  assert.equal(store.execute([{ kind: "checkpoint" }])[0].error, undefined);
+  assert.equal(rowsAfterKill(db).length, SEGMENTS * SEGMENT_ROWS + 1);
+});

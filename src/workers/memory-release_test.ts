@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import vm from "node:vm";
 import { createHeap } from "../storage/heap.ts";
-import { doChore, releaseAfterQuery } from "./memory-release.ts";
+import { libc } from "./libc.ts";
+import { doChore, releaseAfterQuery, releaseFreePages } from "./memory-release.ts";
 
 Deno.test("a thread collects garbage when its heap has grown since it was first looked at, not because it has code", () => {
   let collections = 0;
@@ -23,4 +24,27 @@ Deno.test("a thread collects garbage when its heap has grown since it was first 
   } finally {
     vm.runInNewContext = runInNewContext;
   }
+});
+
+Deno.test({
+  name: "releaseFreePages() returns about as many bytes of free blocks, and no page of used ones",
+  ignore: libc() === undefined,
+  fn: () => {
+    const MIB = 1 << 20, heap = createHeap(128 * MIB);
+    const used = heap.allocate(16 * MIB, "other"), freed = heap.allocate(64 * MIB, "other");
+    for (const [address, size] of [[used, 16], [freed, 64]]) heap.u8.fill(7, address, address + size * MIB);
+    heap.free(freed, 64 * MIB, "other");
+    const warmBytes = heap.warmFreeBytes(), returnedMib = () => (warmBytes - heap.warmFreeBytes()) / MIB;
+    releaseFreePages(heap, 20 * MIB);
+    assert.equal(returnedMib(), 32, "whole pieces of 16 MiB");
+    releaseFreePages(heap, 1024 * MIB);
+    assert.equal(returnedMib(), 64);
+    const isOnly = (value: number, address: number, sizeBytes: number) =>
+      heap.u8.subarray(address, address + sizeBytes).every((byte) => byte === value);
+    // The first page of a free block has its links.
+    for (let piece = 0; piece < 4; piece++) {
+      assert.ok(isOnly(0, freed + (16 * piece + 1) * MIB, 15 * MIB), "returned pages are empty");
+    }
+    assert.ok(isOnly(7, used, 16 * MIB));
+  },
 });
