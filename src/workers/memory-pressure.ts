@@ -29,33 +29,31 @@ export interface PressureOptions {
 
 export class MemoryPressure {
   private readonly poolBytesMax: number;
-  private poolBytes: number;
   private looksUntilCollection = 0;
 
   constructor(private readonly options: PressureOptions) {
-    this.poolBytes = this.poolBytesMax = options.pool.stats().limitBytes;
+    this.poolBytesMax = options.pool.stats().limitBytes;
   }
 
   look(): void {
     const { heap, pool, memoryBytes, rssBytes = () => Deno.memoryUsage().rss, release, collect } = this.options;
     const wantedBytes = memoryBytes * (1 - FREE_SHARE), excess = rssBytes() - wantedBytes;
     if (excess > 0) {
-      const step = Math.min(excess, STEP_BYTES), { usedBytes } = pool.stats();
+      const step = Math.min(excess, STEP_BYTES), { usedBytes, limitBytes } = pool.stats();
       const missing = Math.max(0, step - heap.warmFreeBytes());
-      if (missing > 0) this.limit(Math.min(this.poolBytes, usedBytes) - missing);
+      if (missing > 0) this.setLimit(Math.min(limitBytes, usedBytes) - missing);
       release(step);
       if (this.looksUntilCollection-- === 0) {
         collect();
         this.looksUntilCollection = LOOKS_A_COLLECTION;
       }
-    } else if (excess < -memoryBytes * FREE_SHARE) this.limit(this.poolBytes + GROWTH_BYTES);
+    } else if (excess < -memoryBytes * FREE_SHARE) this.setLimit(pool.stats().limitBytes + GROWTH_BYTES);
   }
 
-  private limit(poolBytes: number): void {
-    const bytes = Math.min(this.poolBytesMax, Math.max(Math.min(POOL_BYTES_MIN, this.poolBytesMax), poolBytes));
-    if (bytes === this.poolBytes) return;
-    this.poolBytes = bytes;
-    this.options.pool.setLimit(bytes);
+  private setLimit(wantedBytes: number): void {
+    const { options: { pool }, poolBytesMax } = this;
+    const bytes = Math.min(poolBytesMax, Math.max(Math.min(POOL_BYTES_MIN, poolBytesMax), wantedBytes));
+    if (bytes !== pool.stats().limitBytes) pool.setLimit(bytes);
   }
 }
 

@@ -11,7 +11,7 @@ function process(otherMib: number) {
     rssBytes: () => (state.otherMib + state.poolMib + state.warmMib) * MIB,
     heap: { warmFreeBytes: () => state.warmMib * MIB },
     pool: {
-      stats: () => ({ usedBytes: state.poolMib * MIB, limitBytes: 512 * MIB }) as never,
+      stats: () => ({ usedBytes: state.poolMib * MIB, limitBytes: state.poolMib * MIB }) as never,
       setLimit: (bytes) => {
         state.warmMib += Math.max(0, state.poolMib - bytes / MIB);
         state.poolMib = bytes / MIB;
