@@ -17,39 +17,50 @@ import { typesOf } from "../physical/reading.ts";
 export function createLimit(node: LimitNode, way: LimitWay, input: Operator, context: QueryContext): Operator {
   switch (way.kind) {
     case "first":
-      return new First(node, input, way.from, way.to);
+      return new First(node, way, input);
     case "last":
       return new Last(input, way.count, way.without, context);
     case "last of reversed":
-      return new LastOfReversed(node, input, way.count, context);
+      return new LastOfReversed(node, way.count, input, context);
     case "without ends":
       return new WithoutEnds(input, way.skip, way.without, context);
   }
 }
 
-/** The node with the bounds of another run; undefined if one of them has another sign. */
-function rebound(node: LimitNode, changes: Changes): LimitNode | undefined {
-  const bounds = node.low === undefined ? [node.high] : [node.low, node.high], taken = changes.take(bounds);
-  if (taken === bounds) return node;
-  const isFromEnd = (e: Expr) => Number((e as Constant).value) < 0;
-  if (taken.some((bound, k) => isFromEnd(bound) !== isFromEnd(bounds[k]))) return undefined;
-  return { ...node, low: taken.length === 1 ? undefined : taken[0], high: taken[taken.length - 1] };
+/** The bounds of the runs of an operator. */
+class Bounds {
+  constructor(private node: LimitNode) {}
+
+  /** How the next run finds its rows; "same" if the bounds stay. Undefined if one of them has another sign: then another operator is needed. */
+  rebind(changes: Changes): LimitWay | "same" | undefined {
+    const { node } = this;
+    const bounds = node.low === undefined ? [node.high] : [node.low, node.high], taken = changes.take(bounds);
+    if (taken === bounds) return "same";
+    const isFromEnd = (e: Expr) => Number((e as Constant).value) < 0;
+    if (taken.some((bound, k) => isFromEnd(bound) !== isFromEnd(bounds[k]))) return undefined;
+    this.node = { ...node, low: taken.length === 1 ? undefined : taken[0], high: taken[taken.length - 1] };
+    return limitWay(this.node);
+  }
 }
 
 class First implements Operator {
   readonly columns;
   private position = 0;
 
-  constructor(private node: LimitNode, private readonly input: Operator, private from: number, private to: number) {
+  private readonly bounds: Bounds;
+
+  constructor(node: LimitNode, private way: LimitWay & { kind: "first" }, private readonly input: Operator) {
     this.columns = input.columns;
+    this.bounds = new Bounds(node);
   }
 
   next(): Batch | undefined {
-    while (this.position < this.to) {
+    const { from, to } = this.way;
+    while (this.position < to) {
       const batch = this.input.next();
       if (batch === undefined) return undefined;
-      const skip = Math.min(batch.rowCount, Math.max(0, this.from - this.position));
-      const take = Math.min(batch.rowCount, this.to - this.position) - skip;
+      const skip = Math.min(batch.rowCount, Math.max(0, from - this.position));
+      const take = Math.min(batch.rowCount, to - this.position) - skip;
       this.position += batch.rowCount;
       if (take > 0) return skip === 0 && take === batch.rowCount ? batch : sliceBatch(batch, skip, take);
     }
@@ -62,11 +73,11 @@ class First implements Operator {
   }
 
   rebind(changes: Changes): boolean {
-    const node = rebound(this.node, changes), way = node && limitWay(node);
-    if (way?.kind !== "first") return false;
-    this.node = node!;
-    this.from = way.from;
-    this.to = way.to;
+    const way = this.bounds.rebind(changes);
+    if (way !== "same") {
+      if (way?.kind !== "first") return false;
+      this.way = way;
+    }
     return this.input.rebind?.(changes) === true;
   }
 
@@ -130,18 +141,20 @@ class LastOfReversed implements Operator {
   readonly columns;
   private readonly space: Workspace;
   private readonly rows: ColumnStore;
+  private readonly bounds: Bounds;
   private order: Int32Array;
   private output?: OutputColumns;
   /** Undefined before the rows are kept. */
   private position: number | undefined;
 
   constructor(
-    private node: LimitNode,
-    private readonly input: Operator,
+    node: LimitNode,
     private count: number,
+    private readonly input: Operator,
     private readonly context: QueryContext,
   ) {
     this.columns = input.columns;
+    this.bounds = new Bounds(node);
     this.space = Workspace.of(context, "limit");
     this.rows = new ColumnStore(typesOf(this.columns), this.space);
     this.order = this.space.words(1);
@@ -188,10 +201,11 @@ class LastOfReversed implements Operator {
   }
 
   rebind(changes: Changes): boolean {
-    const node = rebound(this.node, changes), way = node && limitWay(node);
-    if (way?.kind !== "last" || way.without !== 0) return false;
-    this.node = node!;
-    this.count = way.count;
+    const way = this.bounds.rebind(changes);
+    if (way !== "same") {
+      if (way?.kind !== "last" || way.without !== 0) return false;
+      this.count = way.count;
+    }
     return this.input.rebind?.(changes) === true;
   }
 
