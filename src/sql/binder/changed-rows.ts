@@ -1,32 +1,11 @@
-/** The rows of a table that UPDATE and DELETE change, with what the sub-queries of their clauses add. */
+/** The rows of a table that UPDATE and DELETE change. */
 import type { Expression } from "../ast.ts";
 import type { Plan } from "../plan.ts";
-import type { Names } from "./context.ts";
 import type { Scope, SubqueryHost } from "./expression-binder.ts";
-import { leavingOutIntervals } from "./membership.ts";
+import { FilteredRows } from "./filtered-rows.ts";
 import { columnOf, filter, sort } from "./plans.ts";
-import type { Queries } from "./query.ts";
-import type { Relation } from "./scope.ts";
-import { Subqueries } from "./subqueries.ts";
 
-export class ChangedRows {
-  plan: Plan;
-  private isJoined = false;
-  private readonly subqueries: Subqueries;
-
-  constructor(private readonly queries: Queries, private readonly relation: Relation, private readonly names: Names) {
-    this.plan = relation.plan;
-    this.subqueries = new Subqueries(queries, {
-      base: relation.plan,
-      columns: relation.columns,
-      input: () => this.plan,
-      replace: (plan) => {
-        this.plan = plan;
-        this.isJoined = true;
-      },
-    });
-  }
-
+export class ChangedRows extends FilteredRows {
   /** The scope of new values: a sub-query without a row is NULL. */
   get values(): Scope {
     const { relation: { columns }, names, subqueries } = this;
@@ -40,9 +19,7 @@ export class ChangedRows {
   }
 
   keep(condition: Expression): void {
-    const { relation, relation: { columns }, names, subqueries, queries: { expressions } } = this;
-    const where = leavingOutIntervals(condition, relation);
-    const predicate = expressions.condition(where, { columns, names, subqueries, isFilter: true });
+    const predicate = this.condition(condition);
     this.plan = filter(this.plan, predicate);
   }
 

@@ -5,17 +5,16 @@
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Expression, Join, LatestOn, Select, Source } from "../ast.ts";
 import { firstSource } from "../first-source.ts";
-import type { Expr, Plan } from "../plan.ts";
+import type { Expr } from "../plan.ts";
 import { ambiguousColumn, type Names, UnknownColumn } from "./context.ts";
+import { FilteredRows } from "./filtered-rows.ts";
 import { andParts } from "./join-sides.ts";
 import { allOf, someColumn } from "./later-tables.ts";
 import { latestPlan } from "./latest.ts";
-import { leavingOutIntervals } from "./membership.ts";
 import { and, columnOf, columnsRead, filter, project } from "./plans.ts";
 import type { Queries } from "./query.ts";
 import { candidates, type Relation, type ScopeColumn } from "./scope.ts";
 import { bindSource } from "./sources.ts";
-import { Subqueries } from "./subqueries.ts";
 
 export interface LatestFirst {
   /** The select without its LATEST ON and the conditions that were tested before it. */
@@ -66,32 +65,15 @@ export function refuseAmbiguous(conditions: Expression[], columns: readonly Scop
   });
 }
 
-class FirstRows {
+class FirstRows extends FilteredRows {
   readonly tested: Expression[] = [];
   private readonly predicates: Expr[] = [];
-  private plan: Plan;
-  private readonly subqueries: Subqueries;
-
-  constructor(
-    private readonly queries: Queries,
-    private readonly relation: Relation,
-    private readonly names: Names,
-  ) {
-    this.plan = relation.plan;
-    this.subqueries = new Subqueries(queries, {
-      base: relation.plan,
-      columns: relation.columns,
-      input: () => this.plan,
-      replace: (plan) => this.plan = plan,
-    });
-  }
 
   /** Tests the condition if it is about columns of the table alone. */
   test(condition: Expression): boolean {
-    const { queries: { expressions }, relation: { columns }, names, subqueries, plan } = this;
+    const { plan } = this;
     try {
-      const scope = { columns, names, subqueries, isFilter: true };
-      const predicate = expressions.condition(leavingOutIntervals(condition, this.relation), scope);
+      const predicate = this.condition(condition);
       if (columnsRead(predicate).size > 0) {
         this.predicates.push(predicate);
         this.tested.push(condition);
