@@ -256,30 +256,25 @@ export class RowChanges {
    * while no rows are added to it.
    */
   async changeRows({ tableId, columnIds, plan, at }: ChangedTable, kind: "update" | "delete"): Promise<number> {
-    const { core, session, transaction } = this;
+    const { core, transaction } = this;
     const work = async () => {
       const table = this.tableOf(tableId, at);
-      const unpin = session.catalogue.pin(); // row ids are those of this version
-      try {
-        return await this.stream(
-          await this.run.run(plan, [...this.typesOf(table, columnIds), "LONG"]),
-          () => this.beginChange(kind, tableId, columnIds),
-          async (held, load) => {
-            if (load !== undefined) {
-              await core.backups.released(this.run.signal);
-              return void await load.commit();
-            }
-            const batches = held.map((bytes) => unpackChangedBatch(bytes, columnIds));
-            if (batches.every(({ rowIds }) => rowIds.length === 0)) return;
-            const change: Change = { kind, tableId, batches };
-            if (transaction === undefined) await core.writer.change(change);
-            else await transaction.change(change, false);
-          },
-          CHANGE_BYTES_MIN,
-        );
-      } finally {
-        unpin();
-      }
+      return await this.stream(
+        await this.run.run(plan, [...this.typesOf(table, columnIds), "LONG"]),
+        () => this.beginChange(kind, tableId, columnIds),
+        async (held, load) => {
+          if (load !== undefined) {
+            await core.backups.released(this.run.signal);
+            return void await load.commit();
+          }
+          const batches = held.map((bytes) => unpackChangedBatch(bytes, columnIds));
+          if (batches.every(({ rowIds }) => rowIds.length === 0)) return;
+          const change: Change = { kind, tableId, batches };
+          if (transaction === undefined) await core.writer.change(change);
+          else await transaction.change(change, false);
+        },
+        CHANGE_BYTES_MIN,
+      );
     };
     if (transaction === undefined) return await core.exclusively(tableId, work);
     await transaction.fork(tableId);
