@@ -344,22 +344,7 @@ function buildSingle(
         })
       );
       // The remaining rows of the last strip.
-      code.block((done) =>
-        code.loop((again) => {
-          code.get(row).get(stripEnd).op("i32.ge_s").brIf(done);
-          code.block((skip) => {
-            let loaded: Set<number> | undefined;
-            if (predicate !== undefined) {
-              loaded = writer.loadRow([predicate], row);
-              writer.lower(predicate);
-              code.op("i32.eqz").brIf(skip);
-            }
-            writer.loadRow(nodes, row, loaded);
-            assign(scalarUpdates, scalars);
-          });
-          code.get(row).i32(1).op("i32.add").set(row).br(again);
-        })
-      );
+      writer.eachRow(predicate, nodes, row, stripEnd, () => assign(scalarUpdates, scalars));
     });
     // Lanes are merged in a fixed order, so that sums of floats do not change from run to run.
     const others = slots.map((list) => list.map(({ type }) => writer.local(type)));

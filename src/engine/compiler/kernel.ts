@@ -460,23 +460,35 @@ export class KernelWriter {
           (at, bits) => this.wideBits(predicate, at, bits),
         );
       }
-      code.block((done) =>
-        code.loop((again) => {
-          code.get(row).get(stripEnd).op("i32.ge_s").brIf(done);
-          code.block((skip) => {
-            let loaded: Set<number> | undefined;
-            if (predicate !== undefined) {
-              loaded = this.loadRow([predicate], row);
-              this.lower(predicate);
-              code.op("i32.eqz").brIf(skip);
-            }
-            this.loadRow(nodes, row, loaded);
-            body(row);
-          });
-          code.get(row).i32(1).op("i32.add").set(row).br(again);
-        })
-      );
+      this.eachRow(predicate, nodes, row, stripEnd, body);
     }, strips);
+  }
+
+  /** Runs `body` for the rows from `row` on and before `stripEnd` that pass the predicate, one after the other. */
+  eachRow(
+    predicate: IrNode | undefined,
+    nodes: readonly IrNode[],
+    row: number,
+    stripEnd: number,
+    body: (row: number) => void,
+  ): void {
+    const { code } = this;
+    code.block((done) =>
+      code.loop((again) => {
+        code.get(row).get(stripEnd).op("i32.ge_s").brIf(done);
+        code.block((skip) => {
+          let loaded: Set<number> | undefined;
+          if (predicate !== undefined) {
+            loaded = this.loadRow([predicate], row);
+            this.lower(predicate);
+            code.op("i32.eqz").brIf(skip);
+          }
+          this.loadRow(nodes, row, loaded);
+          body(row);
+        });
+        code.get(row).i32(1).op("i32.add").set(row).br(again);
+      })
+    );
   }
 
   /** Runs `body` for each row whose bit in a mask is set. */
