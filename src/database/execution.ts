@@ -1,6 +1,5 @@
 /** Runs plans: small ones on the calling thread, others in a worker, with the same operators and encoders. */
 import type { Chunk, ExecuteOptions, ResultColumn } from "../api.ts";
-import { SqlError, SQLSTATE } from "../errors.ts";
 import type { SpillPlace } from "../engine/contract.ts";
 import {
   Analysis,
@@ -320,9 +319,4 @@ function finishing(
 export function rowsOutput(options: ExecuteOptions): OutputOptions {
   const { encoding, window, countAll, chunkBytes } = options;
   return { kind: "rows", encoding, window, countAll, pieceBytes: chunkBytes };
-}
-
-/** The client has disconnected or cancelled the query. SQLSTATE 57014. */
-export function cancelledByUser(): SqlError {
-  return new SqlError("query cancelled by the user", 0, SQLSTATE.queryCanceled);
 }

@@ -1,5 +1,5 @@
 /** SQL: text to typed plans. */
-export { bind, type Bound } from "./bind.ts";
+export { bind } from "./bind.ts";
 export { type BindContext, unknownColumn } from "./binder/context.ts";
 export { COLUMNS_MAX as PIVOT_COLUMNS_MAX } from "./binder/pivot.ts";
 export { BASE_TYPE, type FilledTable } from "./binder/catalog-tables.ts";
@@ -11,7 +11,7 @@ export { keywords } from "./grammar.ts";
 export { type ExplainDetails, explainNodes, scanMarks } from "./explain.ts";
 export { explainLines, type ExplainNode } from "./explain-lines.ts";
 export { finerSamples, type SampleRange } from "./finer-samples.ts";
-export { parse, parseScript } from "./parser.ts";
+export { parse } from "./parser.ts";
 export { type RowCalls, rowCalls } from "./row-calls.ts";
 export { answerCall, callsServer, type ServerCall, type ServerFacts, substituteCalls } from "./parameters.ts";
 export { completePlan } from "./planner/complete.ts";
@@ -19,7 +19,7 @@ export { normalize as normalizeIntervals } from "./planner/intervals.ts";
 export { isImmutable, optimizeStatement, usesClock } from "./planner/mod.ts";
 export { mapStatement } from "./planner/nodes.ts";
 export { quotedName, quotedText } from "./quoting.ts";
-export { type LanguageReference, languageReference } from "./reference.ts";
+export { languageReference } from "./reference.ts";
 export { accessIsOff } from "./statements/access/access-kind.ts";
 export { categoryOf, kindOf, statementSource } from "./statements/mod.ts";
 export { PARQUET_CODEC_DEFAULT } from "./statements/copy.ts";
@@ -30,7 +30,6 @@ export { partitionRows } from "./statements/show-partitions.ts";
 export {
   type AccessCategory,
   type AnalyzedStatement,
-  done,
   type Savepoints,
   type SourceServices,
   type StatementRows,

@@ -36,12 +36,6 @@ export function parse(text: string, effort: Effort = FULL_EFFORT): Statement {
   return parseRange(source, ranges[0]!);
 }
 
-/** Parses the statements between semicolons and omits empty ones. `at` of each is its offset in `text`. */
-export function parseScript(text: string): Statement[] {
-  const { source, ranges } = split(text, FULL_EFFORT);
-  return ranges.map((range) => parseRange(source, range));
-}
-
 interface Range {
   readonly from: number;
   readonly to: number;
@@ -130,7 +124,7 @@ const READ_TOKENS_SUM_MAX = 10_000;
 let readTokens = 0;
 
 /** A text with its tokens, and the partner of each bracket. */
-export class Source {
+class Source {
   readonly text: string;
   readonly tokens: Token[];
   /** For an opening bracket: the index of its closing one, or of the end of the statement if it is not closed. */

@@ -189,17 +189,10 @@ export function decompress(codec: string, bytes: Uint8Array, sizeBytes: number):
   return out instanceof Buffer ? new Uint8Array(out.buffer, out.byteOffset, out.length) : out;
 }
 
-/** Decodes the hybrid of runs and bit-packed groups: `count` values of `width` bits. */
-export function decodeRuns(bytes: Uint8Array, width: number, count: number): Int32Array {
-  const out = new Int32Array(count);
-  new Runs(bytes, width, count).read(out, count);
-  return out;
-}
-
 /** Number of bit-packed values in a group. */
 const GROUP = 8;
 
-/** Decodes runs piece by piece, because a run of a few bytes may claim millions of values. */
+/** Decodes the hybrid of runs and bit-packed groups piece by piece, because a run of a few bytes may claim millions of values. */
 export class Runs {
   private at = 0;
   private readonly valueBytes: number;

@@ -9,7 +9,7 @@ import { createParquet } from "../operators/parquet.ts";
 import { randomFrom, type Row, rowsOf, testContext } from "../testing.ts";
 import { parquetSchema } from "./file.ts";
 import { columnReader } from "./column.ts";
-import { decodeRuns, Deltas, ENCODING, joinStreams, PAGE, Runs } from "./page.ts";
+import { Deltas, ENCODING, joinStreams, PAGE, Runs } from "./page.ts";
 
 const ROWS = 3_000;
 const symbols = ["alpha", "größe", "", "日本"];
@@ -188,6 +188,11 @@ Deno.test("delta-coded numbers of all widths are decoded", () => {
 });
 
 Deno.test("runs and bit-packed groups", () => {
+  const decodeRuns = (bytes: Uint8Array, width: number, count: number) => {
+    const out = new Int32Array(count);
+    new Runs(bytes, width, count).read(out, count);
+    return out;
+  };
   // A run of ten 5s, then eight 3-bit values 0 … 7 (the specification's example).
   assert.deepEqual([...decodeRuns(Uint8Array.of(20, 5, 3, 0x88, 0xc6, 0xfa), 3, 18)], [
     ...Array(10).fill(5),

@@ -40,9 +40,7 @@ import { txidCurrent } from "./txid-current.ts";
 import { wideFunctions } from "./wide.ts";
 import { windowFunctions } from "./window.ts";
 
-export { commonType, hasNanoseconds, implicitCost, type Overload, type OverloadFailure } from "./overload.ts";
-export { isWide } from "./nodes.ts";
-export { windowArgumentType } from "./window.ts";
+export { commonType, hasNanoseconds, type OverloadFailure } from "./overload.ts";
 export type { FunctionEntry } from "./entry.ts";
 export { functionId } from "./entry.ts";
 

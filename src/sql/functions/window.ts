@@ -161,18 +161,4 @@ entries.push({
   check: ([, kind, n]) => averageProblem(kind, n),
 });
 
-/**
- * The type to which an aggregate's argument is cast with OVER: sums and means use DOUBLE, minimum and maximum LONG or
- * DOUBLE.
- */
-export function windowArgumentType(name: string, type: string): string {
-  const lower = name.toLowerCase();
-  const whole = type === "BYTE" || type === "SHORT" || type === "INT";
-  if (lower === "sum" || lower === "avg" || lower === "ksum") {
-    return whole || type === "LONG" || type === "FLOAT" ? "DOUBLE" : type;
-  }
-  if (lower === "min" || lower === "max") return whole ? "LONG" : type === "FLOAT" ? "DOUBLE" : type;
-  return type;
-}
-
 export const windowFunctions = entries;
