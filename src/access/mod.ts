@@ -3,27 +3,15 @@
  * are synchronous.
  */
 export { type AccessCommand, described, type Granted, type GrantOn, type Named, permissionsFor } from "./commands.ts";
-export { covers, type Grant, type GrantedTable, type Target, withGrant, withoutGrant } from "./grants.ts";
+export { type Grant, type Target, withGrant, withoutGrant } from "./grants.ts";
+export { allOf, ENDPOINTS, hasLevel, type Level, type Permission, permissionOf, PERMISSIONS } from "./permissions.ts";
 export {
-  allOf,
-  ENDPOINTS,
-  hasLevel,
-  type Level,
-  type Permission,
-  type PermissionEntry,
-  permissionOf,
-  PERMISSIONS,
-} from "./permissions.ts";
-export {
-  type Assumption,
   decodePrincipal,
   encodePrincipal,
   newPrincipal,
   type Principal,
-  principalKey,
   type PrincipalKind,
   samePrincipal,
-  type StoredToken,
   type StoredVerifier,
 } from "./principals.ts";
 export { type RecordChange, RecordMap } from "./record-map.ts";

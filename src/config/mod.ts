@@ -9,16 +9,15 @@ import { thisMachine } from "./machine.ts";
 import type { Section } from "./catalogue.ts";
 import type { Machine } from "./setting.ts";
 
-export { Catalogue, envName, type Section, settingsOf } from "./catalogue.ts";
+export { Catalogue, type Section, settingsOf } from "./catalogue.ts";
 export { generalSection, generalSettings } from "./settings.ts";
 export * from "./setting.ts";
-export { Config, type ConfigSources, type Parameter, type ValueSource } from "./config.ts";
+export { Config, type ConfigSources } from "./config.ts";
 export { askToStop, onAskedToStop, runningPid, type RunningServer, runningServer } from "./lock.ts";
 export { openRoot, type Root, shippedFile } from "./root.ts";
 export { checkTag, DEFAULT_TAG, Tags } from "./tags.ts";
 export { manualPage, serverConf } from "./reference.ts";
-export { thisMachine } from "./machine.ts";
-export { parseProperties, type Property } from "./properties.ts";
+export { parseProperties } from "./properties.ts";
 export {
   type Address,
   formatAddress,

@@ -17,7 +17,7 @@ import { allOf, conjuncts } from "./expressions/rules.ts";
 import { Stages } from "./expressions/stages.ts";
 
 export type { CompiledExpressions, CompileOptions, ScanBatch } from "./expressions/options.ts";
-export { conjuncts, dictionaryOf, isFusable, isPerEntry } from "./expressions/rules.ts";
+export { conjuncts, dictionaryOf, isFusable } from "./expressions/rules.ts";
 
 export function compileExpressions(
   exprs: readonly Expr[],

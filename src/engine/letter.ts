@@ -134,7 +134,7 @@ export class Letters {
 }
 
 /** SQLSTATE 53200. */
-export function memoryFull({ message }: HeapFullError): SqlError {
+function memoryFull({ message }: HeapFullError): SqlError {
   return new SqlError(
     `the request cannot be sent: the server's shared memory is full (${message})`,
     0,

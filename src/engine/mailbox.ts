@@ -47,7 +47,7 @@ const WORD = {
 const MAILBOX_WORDS = 32;
 
 /** How long a worker sleeps at most before it looks by itself. */
-export const IDLE_MS = 500;
+const IDLE_MS = 500;
 
 /** For tests, which lose wakes on purpose. */
 export type Notify = (words: Int32Array, index: number) => void;

@@ -1,6 +1,5 @@
 /** The engine layer: executes plans. */
 export type * from "./contract.ts";
-export { MORSEL_ROWS } from "./contract.ts";
 export { PlanChanges } from "./changes.ts";
 export {
   packAppendBatch,
@@ -12,7 +11,7 @@ export {
 export { endOfTexts } from "./columns.ts";
 export { flushKernelRows } from "./compiler/binding.ts";
 export { ConstantCalls, type ConstantContext } from "./constant-calls.ts";
-export { LONG_TEXT_BYTES, pollQuery, workAt } from "./long-texts.ts";
+export { workAt } from "./long-texts.ts";
 export { collectWith, CountedMemory, createQueryMemory } from "./memory.ts";
 export { createOperator } from "./operators/mod.ts";
 export { rowsLeft } from "./operators/morsels.ts";
@@ -26,7 +25,7 @@ export {
   type SpillWay,
 } from "./physical/mod.ts";
 export { isOpen, scansOf, treeOf } from "./packed-plan.ts";
-export { type PostedError, postedError, revivedError } from "./posted-error.ts";
+export { type PostedError, revivedError } from "./posted-error.ts";
 export { CANCEL, cancelError } from "./slot.ts";
 export { QuerySpill, removeSpilled, SPILL_UNIT_BYTES } from "./spill/mod.ts";
 export { answerFromStatistics } from "./statistics.ts";
@@ -34,11 +33,10 @@ export { Analysis, type PlanStatistics } from "./analysis.ts";
 export {
   createMailboxes,
   createScheduler,
-  type QueryOrder,
   type QueryStatistics,
   type RunningQuery,
   type Scheduler,
   type SchedulerOptions,
 } from "./scheduler.ts";
 export { parquetSchema } from "./parquet/file.ts";
-export { type Bucket, TimeBuckets } from "./time-buckets.ts";
+export { TimeBuckets } from "./time-buckets.ts";

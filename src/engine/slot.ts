@@ -5,7 +5,7 @@
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { SHARED_WORD, type SharedHeap } from "../storage/heap.ts";
 
-export const SLOT_WORDS = 64;
+const SLOT_WORDS = 64;
 /** Many more than workers, because a query that waits for its reader keeps its slot. */
 export const SLOT_COUNT = 64;
 

@@ -13,7 +13,7 @@ import { openTask } from "./parallel.ts";
 import type { PlanFacts } from "./physical/mod.ts";
 
 /** Counts the memory in use, so that tests detect leaks. The limit is not enforced. */
-export class TestMemory implements QueryMemory {
+class TestMemory implements QueryMemory {
   usedBytes = 0;
   limitBytes = 0;
   peakBytes = 0;

@@ -288,7 +288,7 @@ function readLogConf({ root, out, defaults }: LogOptions, faults: ConfigError[])
   return { text: defaults, origin: "Log configuration loaded using factory defaults" };
 }
 
-export const logEnvName = (key: string) => `SVC_LOG_${key.toUpperCase().replace(/[.-]/g, "_")}`;
+const logEnvName = (key: string) => `SVC_LOG_${key.toUpperCase().replace(/[.-]/g, "_")}`;
 
 function readKeys(text: string, env: Record<string, string>, faults: ConfigError[]): Map<string, string> {
   const keys = new Map<string, string>();

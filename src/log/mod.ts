@@ -14,12 +14,11 @@ export {
   shownAddress,
   shownMessage,
   shownText,
-  type WireLogger,
   wireLogger,
   withoutSecrets,
 } from "./refused.ts";
 export { eventOutput, standardOutput, windowsServiceName } from "./windows.ts";
-export { type Level, LEVELS, type LogRecord } from "./record.ts";
+export { type LogRecord } from "./record.ts";
 
 /** Posts this thread's records elsewhere. `debug`: includes those of level DEBUG. */
 export function logToMain(post: (record: LogRecord) => void, debug = false): void {

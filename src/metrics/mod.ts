@@ -6,17 +6,10 @@ import { metricCatalogue, type MetricEntry, type MetricKey, WIRES } from "./cata
 import type { Counter, Counters, Metrics, MetricSample, MetricsByWire, Reader, Reading } from "./contract.ts";
 import { Histogram, type HistogramReading, histogramSamples, LATENCY_BOUNDS, type Sample } from "./histogram.ts";
 
-export {
-  type CounterKey,
-  metricCatalogue,
-  type MetricEntry,
-  type MetricKey,
-  type ReadKey,
-  type Wire,
-} from "./catalogue.ts";
+export { metricCatalogue, type MetricEntry, type MetricKey } from "./catalogue.ts";
 export * from "./contract.ts";
 export { readDisk, readProcess } from "./process.ts";
-export { Histogram, type HistogramReading, LATENCY_BOUNDS } from "./histogram.ts";
+export { Histogram, LATENCY_BOUNDS } from "./histogram.ts";
 export { QueryCount, type QueryEnd } from "./query-count.ts";
 
 export const METRIC_PREFIX = "service_";

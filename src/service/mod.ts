@@ -7,7 +7,7 @@ import type { System } from "./system.ts";
 import { systemd } from "./systemd.ts";
 import { winsw, wrapperPath } from "./windows.ts";
 
-export { advice, type Limits, limitsOf } from "./limits.ts";
+export { advice, limitsOf } from "./limits.ts";
 export { type Service, serviceName } from "./service.ts";
 export { defaultServiceRoot, defaultServiceUser, type System, thisSystem } from "./system.ts";
 

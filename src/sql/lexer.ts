@@ -79,7 +79,7 @@ const WORD = /[\p{L}_\u0080-\uffff][\p{L}\p{N}\p{M}_$\u0080-\uffff]*/uy;
 const GEOHASH = /##?[0-9a-zA-Z]*(?:\/\d+)?/y;
 
 /** Longer statements are refused before any work is done. */
-export const TEXT_LENGTH_MAX = 64 * 1024 * 1024;
+const TEXT_LENGTH_MAX = 64 * 1024 * 1024;
 
 /** Returns the tokens of `text`, and a last one of kind "end" at the end of the text. @throws if there are more than `effort` allows. */
 export function tokenize(

@@ -115,7 +115,7 @@ export const PIN_SLOTS = 256;
 /**
  * The writer's counters since the start, in the order in which they are stored from `SHARED_WORD.writerCounters` on.
  */
-export const WRITER_COUNTERS = [
+const WRITER_COUNTERS = [
   "commits",
   "committedRows",
   "rewrittenSegments",
@@ -133,7 +133,7 @@ export type WriterCounter = (typeof WRITER_COUNTERS)[number];
  * The writer's histograms: the upper bounds of the buckets. Each has a word for each bucket, one for values above, and
  * one for the sum.
  */
-export const WRITER_HISTOGRAMS = {
+const WRITER_HISTOGRAMS = {
   fsyncSeconds: [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
   commitGroupSize: [1, 2, 5, 10, 20, 50, 100, 200],
 } as const;

@@ -28,17 +28,7 @@ import { TableStore } from "./writer.ts";
 
 export { tableEventOf } from "./definitions.ts";
 export type * from "./contract.ts";
-export {
-  type BlockRange,
-  createHeap,
-  HEAP_TAGS,
-  HeapFullError,
-  type HeapTag,
-  SHARED_WORD,
-  SharedHeap,
-  WRITER_COUNTERS,
-  type WriterCounter,
-} from "./heap.ts";
+export { type BlockRange, createHeap, HEAP_TAGS, type HeapTag, SHARED_WORD, SharedHeap } from "./heap.ts";
 export { encodeBatches, encodedColumns, renumberColumns } from "./blocks.ts";
 export { packAppendBatch, unpackAppendBatch, unpackChangedBatch } from "./packed.ts";
 export { checkBatch, checkTime } from "./rows.ts";

@@ -62,7 +62,7 @@ function fixed(name: string, offset: number): Zone {
 }
 
 /** Parses `±hh`, `±hh:mm` or `±hhmm`, optionally after UTC or GMT, into seconds. Undefined for other texts. */
-export function parseOffset(text: string): number | undefined {
+function parseOffset(text: string): number | undefined {
   const match = /^(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?$/i.exec(text);
   if (match === null) return undefined;
   const hours = Number(match[2]), minutes = Number(match[3] ?? 0);

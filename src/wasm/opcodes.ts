@@ -78,8 +78,8 @@ const SIMD_RUNS: [first: number, names: string][] = [
   ],
 ];
 
-export const PREFIX_SATURATING = 0xfc;
-export const PREFIX_SIMD = 0xfd;
+const PREFIX_SATURATING = 0xfc;
+const PREFIX_SIMD = 0xfd;
 export const PREFIX_ATOMIC = 0xfe;
 
 export const OPCODE: ReadonlyMap<string, readonly [prefix: number, number: number]> = (() => {

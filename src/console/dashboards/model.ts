@@ -61,7 +61,7 @@ export const EMPTY: Definition = { version: 1, range: { last: "24h" }, refreshSe
 
 const NAME = /^[A-Za-z_]\w{0,60}$/;
 /** Names of variables that every dashboard has. */
-export const OWN_NAMES = ["from", "to", "interval"];
+const OWN_NAMES = ["from", "to", "interval"];
 
 /** Returns the error in the name of a new variable. Undefined if it is valid. */
 export function variableFault(name: string, others: readonly Variable[]): string | undefined {

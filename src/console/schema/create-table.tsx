@@ -34,7 +34,7 @@ export const CreateTablePanel = () => isOpen.value ? <CreateTable onClose={() =>
 
 const isTime = ({ type }: NewColumn) => /^TIMESTAMP/.test(type);
 
-export function createStatement({ name, columns, timestamp, partitionBy }: NewTable): string {
+function createStatement({ name, columns, timestamp, partitionBy }: NewTable): string {
   const lines = columns.map((column) => `  ${quoted(column.name)} ${column.type.toLowerCase()}`).join(",\n");
   const hasTime = columns.some((column) => isTime(column) && column.name === timestamp);
   const time = hasTime ? ` timestamp(${quoted(timestamp)}) partition by ${partitionBy.toLowerCase()}` : "";

@@ -12,7 +12,7 @@ addEventListener("hashchange", () => address.value = location.hash);
 
 export const page = computed<Page>(() => pageOf(address.value));
 
-export function pageOf(hash: string): Page {
+function pageOf(hash: string): Page {
   const [name, id] = hash.replace(/^#\/?/, "").split("/");
   if (name === "server") return id ? { name, section: id } : { name };
   if (name === "dashboards") return id ? { name, id: decodeURIComponent(id) } : { name };

@@ -62,7 +62,7 @@ export function keepText(id: number, text: string): void {
   update(id, { text });
 }
 
-export function replaceText(id: number, text: string): void {
+function replaceText(id: number, text: string): void {
   update(id, { text });
   replacedTexts.value++;
 }

@@ -514,7 +514,7 @@ export function isEmittable(
   }
 }
 
-export function isImmutable(expr: Expr, context: Pick<QueryContext, "functions">): boolean {
+function isImmutable(expr: Expr, context: Pick<QueryContext, "functions">): boolean {
   if (expr.kind === "call" && context.functions.resolve(expr.function).entry.volatility !== "immutable") return false;
   return childrenOf(expr).every((child) => isImmutable(child, context));
 }

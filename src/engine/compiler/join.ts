@@ -433,7 +433,7 @@ export interface ProbeMode {
   marks: boolean;
 }
 
-export const PROBE_RESUME = { fresh: 0, atEnd: -1 } as const;
+const PROBE_RESUME = { fresh: 0, atEnd: -1 } as const;
 
 /**
  * Lists the pairs of left and right rows, ordered by left row, then by right row. Cells: table, mask, next, leftRows,

@@ -87,7 +87,7 @@ class First implements Operator {
 }
 
 /** A part of a batch as a batch, without a copy. */
-export function sliceBatch(batch: Batch, from: number, rowCount: number): Batch {
+function sliceBatch(batch: Batch, from: number, rowCount: number): Batch {
   if (from === 0) return { rowCount, columns: batch.columns };
   return {
     rowCount,

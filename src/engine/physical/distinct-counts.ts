@@ -39,7 +39,7 @@ function byBits(arg: Expr, { reading }: Below, facts: PlanFacts): GroupWay | und
 }
 
 /** The least and greatest value of a scan's integer column, by the segments' statistics. */
-export function rangeOf(value: Expr, node: ScanNode, source: ScanSource): [low: bigint, high: bigint] | undefined {
+function rangeOf(value: Expr, node: ScanNode, source: ScanSource): [low: bigint, high: bigint] | undefined {
   if (value.kind !== "column" || value.index >= node.columnIds.length) return undefined;
   const layout = layoutOf(value.type);
   if (layout === "symbol") return [0n, BigInt(Math.max(1, source.dictionaries[value.index]?.count ?? 0))];

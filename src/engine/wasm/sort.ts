@@ -21,7 +21,7 @@ export function countsBytes(keys: number, rowCount: number): number {
 
 /** Source of a row's key: high and low words by row (0 for words that are all 0), or a column of values. */
 export type KeySource = [kind: number, address: number, low: number, invert: number];
-export const SOURCE = { words: 0, i64: 1, f64: 2 } as const;
+const SOURCE = { words: 0, i64: 1, f64: 2 } as const;
 export const SOURCE_BYTES = 16;
 
 export function wordSource(high: number, low: number): KeySource {

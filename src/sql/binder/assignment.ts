@@ -51,7 +51,7 @@ export function notAssignable(from: string, to: string, at: number): SqlError {
  * True if INSERT accepts the type for the column without a cast: texts for all types but BOOLEAN; no numbers, booleans
  * and times for texts.
  */
-export function isAssignable(from: string, to: string): boolean {
+function isAssignable(from: string, to: string): boolean {
   if (from === to || from === "NULL") return true;
   if (isTextOrChar(to)) {
     if (to === "CHAR") return isTextOrChar(from) && from !== "SYMBOL" && from !== "SYMBOL_TEXT";

@@ -217,9 +217,9 @@ export function conjuncts(expr: Expr): Expr[] {
   return expr.kind === "call" && expr.function === AND ? expr.args.flatMap(conjuncts) : [expr];
 }
 
-export const AND = "and(BOOLEAN,BOOLEAN)";
-export const OR = "or(BOOLEAN,BOOLEAN)";
-export const NOT = "not(BOOLEAN)";
+const AND = "and(BOOLEAN,BOOLEAN)";
+const OR = "or(BOOLEAN,BOOLEAN)";
+const NOT = "not(BOOLEAN)";
 
 export function and(parts: Expr[]): Expr | undefined {
   return joined(AND, parts);

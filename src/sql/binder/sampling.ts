@@ -189,7 +189,7 @@ const ABBREVIATIONS: Record<string, string> = {
 };
 
 /** The name of the zone for the runtime, `±hh:mm`, or undefined. */
-export function zoneName(text: string): string | undefined {
+function zoneName(text: string): string | undefined {
   const offset = /^(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?$/i.exec(text);
   if (offset !== null) {
     const hours = Number(offset[2]), minutes = Number(offset[3] ?? "0");

@@ -195,7 +195,7 @@ function tableRelation(queries: Queries, snapshot: TableSnapshot, alias: Name, a
 }
 
 /** The columns of a table as a source. The statement requires SELECT on the columns that it uses. */
-export function storedColumns({ binding }: Queries, scan: ScanNode, alias: Name, at: number): ScopeColumn[] {
+function storedColumns({ binding }: Queries, scan: ScanNode, alias: Name, at: number): ScopeColumn[] {
   const table = binding.requires.ofColumns("SELECT", at, { id: scan.tableId, name: scan.tableName });
   const qualifier = alias.text.toLowerCase();
   return scan.columnIds.map((id, index) => ({ ...scan.columns[index]!, qualifier, index, stored: { id, table } }));
@@ -208,7 +208,7 @@ export function changedRelation(queries: Queries, scan: ScanNode, table: Name, a
 }
 
 /** `timestamp(col)` after a source: sets the designated timestamp, without sorting. */
-export function withTimestamp(relation: Relation, name: Name | undefined): Relation {
+function withTimestamp(relation: Relation, name: Name | undefined): Relation {
   if (name === undefined) return relation;
   const column = relation.columns.find((candidate) => sameName(candidate.name, name.text));
   if (column === undefined) throw unknownColumn(name.text, name.at, relation.columns);

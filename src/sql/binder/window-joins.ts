@@ -109,7 +109,7 @@ function distanceOf({ offset, unit, direction }: WindowBound): bigint | undefine
 }
 
 /** @throws at the first column of a right side: these can only be used in aggregates. */
-export function refuseRightColumns(expr: Expr, binding: Binding): void {
+function refuseRightColumns(expr: Expr, binding: Binding): void {
   walk(expr, (e) => {
     if (e.kind !== "column" || e.index < RIGHT_COLUMNS) return;
     throw new SqlError(

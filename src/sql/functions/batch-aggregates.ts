@@ -124,7 +124,7 @@ class KeptState implements BatchAggregateState {
   }
 }
 
-export function compareBytes(a: Uint8Array, b: Uint8Array): number {
+function compareBytes(a: Uint8Array, b: Uint8Array): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) if (a[i] !== b[i]) return a[i] - b[i];
   return a.length - b.length;

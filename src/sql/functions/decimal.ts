@@ -138,7 +138,7 @@ const ORDERS: [name: string, holds: (sign: number) => boolean, ofNulls: boolean]
 ];
 
 /** -1, 0 or 1 for two DECIMALs of any scales; undefined if one is null. */
-export function compareDecimals(a: BatchColumn, b: BatchColumn, row: number): number | undefined {
+function compareDecimals(a: BatchColumn, b: BatchColumn, row: number): number | undefined {
   const x = read(a, row), y = read(b, row);
   if (x === undefined || y === undefined) return undefined;
   const { scale } = decimalOf(a.type)!, other = decimalOf(b.type)!.scale;

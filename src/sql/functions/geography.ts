@@ -8,7 +8,7 @@ import type { BatchColumn, FunctionEntry } from "./entry.ts";
 const DOUBLE = (name: string) => ({ name, type: "DOUBLE" });
 
 /** Bits alternate between longitude and latitude, longitude first; each halves its range. */
-export function geohashOf(longitude: number, latitude: number, bits: number): bigint {
+function geohashOf(longitude: number, latitude: number, bits: number): bigint {
   const ranges: [number, number][] = [[-180, 180], [-90, 90]];
   let hash = 0n;
   for (let bit = 0; bit < bits; bit++) {

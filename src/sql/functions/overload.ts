@@ -74,7 +74,7 @@ const ONLY_TEXTS_COST: Record<string, number> = { INT: 5, LONG: 3, DOUBLE: 0, FL
 const NULL_LAST = new Set(["BOOLEAN", "BYTE", "SHORT", "BINARY"]);
 
 /** Cost of an implicit cast, or undefined if there is none. */
-export function implicitCost(from: string, to: string): number | undefined {
+function implicitCost(from: string, to: string): number | undefined {
   if (from === to) return 0;
   // Types without null come last.
   if (from === "NULL") return to === "SYMBOL" ? undefined : NULL_LAST.has(to) ? 2 : 1;

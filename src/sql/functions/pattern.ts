@@ -37,7 +37,7 @@ function matchAt(memory: Uint8Array, at: number, bytes: number[]): boolean {
 }
 
 /** Special cases for plain text, a prefix, a suffix and a substring; everything else needs backtracking. */
-export function likeMatcher(pattern: string): Matcher {
+function likeMatcher(pattern: string): Matcher {
   const tokens = compileLike(pattern);
   const startsAny = tokens[0] === ANY_MANY, endsAny = tokens.length > 0 && tokens.at(-1) === ANY_MANY;
   const inner = tokens.slice(

@@ -7,7 +7,7 @@ export const TEXT_BYTES_MAX = 16 * 1024 * 1024;
 /** Maximum length of a pattern. Patterns of a column are compiled row by row. */
 export const PATTERN_UNITS_MAX = 32_768;
 /** Maximum number of elements of an array that a function makes. */
-export const ELEMENTS_MAX = 10_000_000;
+const ELEMENTS_MAX = 10_000_000;
 
 /** SQLSTATE 22023, at the call. */
 export function fail(message: string, context: Pick<FunctionContext, "at">): never {

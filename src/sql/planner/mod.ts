@@ -16,7 +16,6 @@ import { dropSorts, limitSorts } from "./sorts.ts";
 import { verifyPlan, verifyScanIds } from "./verify.ts";
 
 export { isImmutable, usesClock } from "./clock.ts";
-export type { EvaluationContext } from "./evaluate.ts";
 
 /** With `context.nowMicros` the plan is for one execution only, so now() is a constant. */
 export function optimize(plan: Plan, context: EvaluationContext = {}): Plan {

@@ -12,7 +12,7 @@ import { dayOfCivil, daysInMonth } from "../parse/time.ts";
 import { zoneOf } from "../zone.ts";
 import { civilOfDay } from "./time.ts";
 
-export const MONTH_NAMES = [
+const MONTH_NAMES = [
   "January",
   "February",
   "March",

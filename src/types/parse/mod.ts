@@ -1,6 +1,5 @@
 /** Parses text as values. */
 export * from "./numbers.ts";
 export * from "./time.ts";
-export { parseIntervals } from "./interval.ts";
 export { readParameter } from "./parameter.ts";
 export { notOf, type ReadFailure, readValue } from "./values.ts";

@@ -4,11 +4,4 @@
  */
 export { analyse, type Analysis, type AnalysisOptions, type FoundColumn } from "./analysis.ts";
 export { endOfCsvLines } from "./records.ts";
-export {
-  type Atomicity,
-  type CsvFault,
-  type CsvTarget,
-  parseCsv,
-  type ParsedCsv,
-  type ParseOptions,
-} from "./parser.ts";
+export { type CsvTarget, parseCsv, type ParsedCsv, type ParseOptions } from "./parser.ts";

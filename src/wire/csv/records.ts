@@ -70,7 +70,7 @@ const FIRST_RECORDS = 1024;
 const CELLS_MAX = 1 << 21;
 
 /** Maximum number of records of a call. */
-export function recordsMaxOf(fieldCount: number): number {
+function recordsMaxOf(fieldCount: number): number {
   return Math.max(2, Math.floor(CELLS_MAX / fieldCount));
 }
 

@@ -252,7 +252,7 @@ MUST_ESCAPE[0x5c] = 1;
 const BULK_LENGTH = 192;
 
 /** A long text is written in steps, and the query is polled between them. */
-export function writeText(
+function writeText(
   memory: Uint8Array,
   address: number,
   length: number,

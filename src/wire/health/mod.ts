@@ -11,7 +11,7 @@ import { faultOf, type HealthServer, serveHealth } from "./server.ts";
 import { startHealthThread, type ThreadSettings } from "./thread.ts";
 
 export { probeHealth } from "./probe.ts";
-export { type HealthOptions, type HealthServer, serveHealth } from "./server.ts";
+export { type HealthOptions, serveHealth } from "./server.ts";
 
 /** On machines with more cores than this, an additional thread that mostly sleeps has no noticeable cost. */
 const SHARED_CORES_MAX = 16;

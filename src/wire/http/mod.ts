@@ -19,7 +19,7 @@ import { Results } from "./results/mod.ts";
 import { Sessions } from "./sessions.ts";
 import { Uploads } from "./uploads.ts";
 
-export type { HttpLog, HttpMetrics, HttpOptions } from "./contract.ts";
+export type { HttpOptions } from "./contract.ts";
 export { type ConsoleFiles, loadConsole } from "./console-files.ts";
 
 export interface HttpServer {

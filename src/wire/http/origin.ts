@@ -9,7 +9,7 @@
  */
 
 /** Only our page sends this header. A page of another origin could send it only after a successful preflight. */
-export const PAGE_HEADER = "x-sundial-page";
+const PAGE_HEADER = "x-sundial-page";
 
 const PREFLIGHT_SECONDS = "600";
 const METHODS = "GET, POST, OPTIONS";

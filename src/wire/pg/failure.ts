@@ -77,7 +77,7 @@ function isAbort(error: unknown): boolean {
 }
 
 /** PostgreSQL counts characters, not UTF-16 units. */
-export function characters(text: string, units: number): number {
+function characters(text: string, units: number): number {
   let count = 0;
   for (let at = 0; at < units && at < text.length; count++) at += text.codePointAt(at)! > 0xffff ? 2 : 1;
   return Math.max(count, units - text.length + count);

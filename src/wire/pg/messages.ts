@@ -107,7 +107,7 @@ export function decodeStartUp(reader: Reader): StartUp {
  *
  *     text       cstring
  */
-export function decodeQuery(reader: Reader): Query {
+function decodeQuery(reader: Reader): Query {
   const text = reader.cstring();
   reader.end();
   return { tag: "query", text };
@@ -120,7 +120,7 @@ export function decodeQuery(reader: Reader): Query {
  *     text       cstring
  *     oids       int16 n, n × int32                       types of the first n parameters
  */
-export function decodeParse(reader: Reader): Parse {
+function decodeParse(reader: Reader): Parse {
   const statement = reader.cstring();
   const text = reader.cstring();
   const oids = reader.list16(int32);
@@ -140,7 +140,7 @@ export function decodeParse(reader: Reader): Parse {
  * The arguments are views of the reader's bytes: copy what has to outlive the message.
  * @throws {ProtocolError} 08P01, when the fields do not fill the body exactly.
  */
-export function decodeBind(reader: Reader): Bind {
+function decodeBind(reader: Reader): Bind {
   const portal = reader.cstring();
   const statement = reader.cstring();
   const argFormats = reader.list16(format);
@@ -163,11 +163,11 @@ function decodeNamed<Tag extends "describe" | "close">(tag: Tag, reader: Reader)
   return { tag, what, name };
 }
 
-export function decodeDescribe(reader: Reader): Describe {
+function decodeDescribe(reader: Reader): Describe {
   return decodeNamed("describe", reader);
 }
 
-export function decodeClose(reader: Reader): Close {
+function decodeClose(reader: Reader): Close {
   return decodeNamed("close", reader);
 }
 
@@ -177,7 +177,7 @@ export function decodeClose(reader: Reader): Close {
  *     portal     cstring
  *     rows       int32                                    maximum rows of this answer; 0 means all
  */
-export function decodeExecute(reader: Reader): Execute {
+function decodeExecute(reader: Reader): Execute {
   const portal = reader.cstring();
   const rowCountMax = Math.max(0, reader.int32());
   reader.end();

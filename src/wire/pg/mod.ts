@@ -19,7 +19,7 @@ import { Output } from "./output.ts";
 import { parameterStatuses, START_UP_SIZE_MAX, startUp } from "./start-up.ts";
 import { ConfiguredAccounts } from "./users.ts";
 
-export type { PgLog, PgMetrics, PgOptions } from "./contract.ts";
+export type { PgOptions } from "./contract.ts";
 
 /**
  * Limit of connections that have not logged in, in addition to the limit of those that have. It allows for cancel

@@ -26,7 +26,7 @@ function servesTls(config: Config, listener: TlsListener): boolean {
 }
 
 /** Files of a listener's certificate. Undefined if TLS is off. @throws {ConfigError} if a file is not set */
-export function certificateFiles(config: Config, listener: TlsListener): CertificateFiles | undefined {
+function certificateFiles(config: Config, listener: TlsListener): CertificateFiles | undefined {
   if (!servesTls(config, listener)) return undefined;
   const [certPath, certSetting] = pathOf(config, listener, "cert");
   const [keyPath, keySetting] = pathOf(config, listener, "key");

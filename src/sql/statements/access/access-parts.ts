@@ -4,7 +4,7 @@ import { at, list, name, type Node, optional, token, written } from "../../tree-
 import { onlyName } from "../names.ts";
 import type { Form } from "../statement.ts";
 
-export const named = (node: Node): Named => {
+const named = (node: Node): Named => {
   const { text, at } = name(node);
   return { text, at };
 };

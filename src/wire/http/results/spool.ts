@@ -26,7 +26,7 @@ export interface RowRange {
 }
 
 /** Smaller results need no file. */
-export const MEMORY_BYTES = 1 << 20;
+const MEMORY_BYTES = 1 << 20;
 /** Approximate size of a block, which is the unit of reads from the file. */
 export const BLOCK_BYTES = 256 << 10;
 /** A range ends with the block in which it exceeds this size, but has at least one row. */
