@@ -7,7 +7,8 @@
  *
  * The slot of a dense key is value - low. Two more slots follow: for null, and for values out of range, which is always empty.
  */
-import { type CompiledKernel, hashOf } from "./aggregate.ts";
+import { type CompiledKernel } from "./aggregate.ts";
+import { hashOf } from "./hash-groups.ts";
 import type { Input } from "./expression.ts";
 import { i32, i64, input, type IrNode, select } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";

@@ -4,7 +4,8 @@
  * and its number in the table. The row numbers serve to order the groups of all partitions by their first rows.
  */
 import type { FusedAggregate } from "../../sql/functions/entry.ts";
-import { type AggregateShape, type CompiledKernel, hashOf, type KeyShape } from "./aggregate.ts";
+import { type AggregateShape, type CompiledKernel, type KeyShape } from "./aggregate.ts";
+import { hashOf } from "./hash-groups.ts";
 import type { Input } from "./expression.ts";
 import { f32, f64, i32, i64, input, type IrNode, type WasmType } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";

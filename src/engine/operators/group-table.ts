@@ -10,24 +10,19 @@ import { layoutOf, typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import {
   type AggregateShape,
-  BUCKET_BYTES,
   type CompiledKernel,
   denseKernel,
   type DenseKey,
   denseMergeKernel,
   finishKernel,
-  hashKernel,
-  hashMergeKernel,
   initialiseKernel,
   type KeyOutput,
   type KeyShape,
-  keyWord,
-  rehashKernel,
   singleKernel,
   singleMergeKernel,
   strideOf,
-  WANTS,
 } from "../compiler/aggregate.ts";
+import { BUCKET_BYTES, hashKernel, hashMergeKernel, keyWord, rehashKernel, WANTS } from "../compiler/hash-groups.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import {
   argumentClass,

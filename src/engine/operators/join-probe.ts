@@ -7,7 +7,7 @@ import type { Dictionary } from "../../storage/contract.ts";
 import { SharedHeap } from "../../storage/heap.ts";
 import { layoutOf, typeOf } from "../../types/mod.ts";
 import { gather, NO_DICTIONARY, sameDictionary, Workspace } from "../columns.ts";
-import { keyWord } from "../compiler/aggregate.ts";
+import { keyWord } from "../compiler/hash-groups.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { columnsOf, type ExpressionCompiler, formOf } from "../compiler/expression.ts";
 import { i32, i64, input } from "../compiler/ir.ts";

@@ -3,7 +3,7 @@
  * addresses are in shared memory. They are freed even if a thread fails.
  */
 import type { QueryContext } from "../contract.ts";
-import { BUCKET_BYTES } from "../compiler/aggregate.ts";
+import { BUCKET_BYTES } from "../compiler/hash-groups.ts";
 import type { Grouper, GroupTable } from "./group-table.ts";
 
 export type HashTable = GroupTable & { kind: "hash" };
