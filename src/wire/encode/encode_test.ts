@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Encoding } from "../../api.ts";
 import type { Batch, Vector } from "../../engine/contract.ts";
 import { workAt } from "../../engine/mod.ts";
-import { createHeap, type SharedHeap } from "../../storage/heap.ts";
+import { createHeap } from "../../storage/heap.ts";
 import { parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import { createEncoder } from "./mod.ts";
@@ -238,38 +238,6 @@ Deno.test("createEncoder() polls the query inside of long values", () => {
     }
   }
 });
-
-if (Deno.env.get("BENCH") === "1") {
-  Deno.test("speed", () => speed(heap));
-}
-
-function speed(heap: SharedHeap): void {
-  const rowCount = 16_384;
-  const rows = <T>(make: (row: number) => T) => Array.from({ length: rowCount }, (_, row) => make(row));
-  const columns = [
-    longs("TIMESTAMP", ...rows((row) => 1704067200000000n + BigInt(row) * 123_457n)),
-    symbols(["BTC-USD", "ETH-USD", "SOL-USD"], ...rows((row) => row % 3)),
-    symbols(["buy", "sell"], ...rows((row) => row % 2)),
-    doubles(...rows((row) => Math.round(6_000_000 + Math.sin(row) * 100_000) / 100)),
-    doubles(...rows((row) => (row % 1000) / 1e4 + 0.01)),
-    longs("LONG", ...rows((row) => BigInt(row * 17))),
-  ];
-  for (
-    const encoding of [CSV, JSON_PLAIN, { name: "pg", formats: [0, 0, 0, 0, 0, 0] }, {
-      name: "pg",
-      formats: [1, 1, 1, 1, 1, 1],
-    }] as Encoding[]
-  ) {
-    const encoder = createEncoder(encoding, columns.map((c, i) => ({ name: `c${i}`, type: c.type })), heap);
-    let best = 0;
-    for (let round = 0; round < 20; round++) {
-      const start = performance.now();
-      const bytes = encoder.encode({ rowCount, columns }, 0, rowCount, true);
-      best = Math.max(best, bytes.length / 1e3 / (performance.now() - start));
-    }
-    console.log(encoding.name, best.toFixed(0), "MB/s");
-  }
-}
 
 for (const codec of ["UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4_RAW"] as const) {
   Deno.test(`createEncoder() and ParquetAssembler make a file of groups, ${codec}`, async () => {

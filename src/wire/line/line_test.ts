@@ -450,36 +450,6 @@ Deno.test("fitToTable() refuses a field or tag of the designated timestamp's nam
   }
 });
 
-if (Deno.env.get("BENCH") === "1") {
-  Deno.test("speed", () => {
-    const lines: string[] = [];
-    for (let row = 0; row < 200_000; row++) {
-      lines.push(
-        `trades,symbol=SYM${row % 100},side=${row % 2 ? "buy" : "sell"},trader=T${row * 7919 % 100000} price=${
-          (20000 + row % 1000 / 7).toFixed(2)
-        },amount=${(row % 977 / 1000).toFixed(4)} ${1700000000000000000 + row * 1000}`,
-      );
-    }
-    const body = bytes(lines.join("\n"));
-    for (let round = 0; round < 6; round++) {
-      const start = performance.now();
-      const { tables, fault } = parseBytes(body);
-      const took = performance.now() - start;
-      assert.equal(fault, undefined);
-      const made = newTable(tables[0], "DAY", TYPES);
-      fitToTable(tables[0], schemaOf(made.columns.map(({ name, type }) => [name, type])));
-      console.log(
-        (lines.length / took / 1000).toFixed(2),
-        "M lines/s",
-        (body.length / took / 1000).toFixed(0),
-        "MB/s",
-        "fit",
-        (performance.now() - start - took).toFixed(2),
-      );
-    }
-  });
-}
-
 Deno.test("offsetOfLine() and shownLine() skip line feeds in binary values and count those in strings", () => {
   const double = "\u0010\n\n\n\n\n\n\n\n", array = `\u000e\n\u0001${"\u0001\0\0\0"}${"\n".repeat(8)}`;
   const decimal = "\u0017\u0002\u0003\n\n\n";
