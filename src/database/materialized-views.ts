@@ -6,7 +6,6 @@
  */
 import type { ExecuteOptions, Prepared, Session } from "../api.ts";
 import { SqlError, SQLSTATE } from "../errors.ts";
-import { TimeBuckets } from "../engine/mod.ts";
 import type { Interval, Materialized, Refresh } from "../sql/plan.ts";
 import {
   type Catalogue,
@@ -14,15 +13,13 @@ import {
   ChangedTimes,
   type StorageWriter,
   type TableSnapshot,
-  type TimedPage,
 } from "../storage/mod.ts";
-import { normalizeIntervals, quotedName } from "../sql/mod.ts";
+import { quotedName } from "../sql/mod.ts";
+import { BucketTimes, max, min, timeOf } from "./bucket-times.ts";
 import { multiplesOf, Periods } from "./periods.ts";
 import { nanosOf } from "../types/calendar.ts";
 import type { Value } from "../types/mod.ts";
 
-/** Base rows that one transaction reads, if its buckets are small enough. */
-const ROWS_AT_ONCE = 10_000_000;
 /** Changes within this time are one refresh. */
 const DELAY_MS = 50;
 /** A refresh waits for this many times the time that the last one took. */
@@ -373,7 +370,7 @@ export class MaterializedViews {
   private async refreshAsked(state: State, definition: Materialized, base: TableSnapshot): Promise<void> {
     const asked = state.asked.splice(0);
     if (base.rowCount === 0) return;
-    const times = new Times(definition, base);
+    const times = new BucketTimes(definition, base);
     for (const interval of times.buckets(asked)) {
       for (const [low, high] of times.pieces(interval)) await this.replace(state.id, definition, times, low, high);
     }
@@ -395,7 +392,7 @@ export class MaterializedViews {
       return;
     }
     await this.options.writer.open(id);
-    const times = new Times(definition, base), view = this.options.catalogue.tableById(id);
+    const times = new BucketTimes(definition, base), view = this.options.catalogue.tableById(id);
     const intervals = this.complete(
       state,
       definition,
@@ -421,7 +418,7 @@ export class MaterializedViews {
   private complete(
     state: State,
     { refresh: { period } }: Materialized,
-    times: Times,
+    times: BucketTimes,
     intervals: Interval[],
   ): Interval[] {
     state.held = undefined;
@@ -452,7 +449,13 @@ export class MaterializedViews {
   }
 
   /** Replaces the rows of the buckets that begin from `low` to before `high`, which are halved if they exceed the memory of a query. */
-  private async replace(id: number, definition: Materialized, times: Times, low: bigint, high: bigint): Promise<void> {
+  private async replace(
+    id: number,
+    definition: Materialized,
+    times: BucketTimes,
+    low: bigint,
+    high: bigint,
+  ): Promise<void> {
     try {
       await this.replaceNow(id, definition, times, low, high);
     } catch (error) {
@@ -463,7 +466,7 @@ export class MaterializedViews {
     }
   }
 
-  private replaceNow(id: number, { text }: Materialized, times: Times, low: bigint, high: bigint): Promise<void> {
+  private replaceNow(id: number, { text }: Materialized, times: BucketTimes, low: bigint, high: bigint): Promise<void> {
     return this.within(id, async (run, { view, time, columns, table }) => {
       const within = `${time} >= $1 and ${time} < $2`, range = [low, high], types = [times.type, times.type];
       const rows = `insert into ${view} (${columns}) select * from (${text}) where ${within}`;
@@ -539,11 +542,6 @@ function isOfDefinition(error: unknown): boolean {
   return error instanceof SqlError && WRONG.test(error.sqlState);
 }
 
-/** The designated timestamp. */
-function timeOf({ schema: { columns, timestampId } }: TableSnapshot): TableSnapshot["schema"]["columns"][number] {
-  return columns.find(({ id }) => id === timestampId)!;
-}
-
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -553,92 +551,3 @@ function sleep(micros: bigint, then: () => void, again: () => void): ReturnType<
   const ms = Number(micros / 1000n) + 1;
   return ms <= SLEEP_MS_MAX ? setTimeout(then, ms) : setTimeout(again, SLEEP_MS_MAX);
 }
-
-/** The times of a view's buckets. */
-class Times {
-  /** Type of the base's designated timestamp. */
-  readonly type: string;
-  private readonly samplings: TimeBuckets[];
-  /** Start of the first partition. */
-  private readonly first: bigint;
-  /** Times before are not refreshed. */
-  private readonly oldest: bigint;
-  private foundPages?: readonly TimedPage[];
-
-  constructor({ samplings, limit }: Materialized, private readonly base: TableSnapshot) {
-    this.type = timeOf(base).type;
-    this.first = base.partitionMin!;
-    this.samplings = samplings.map(({ count, unit, timeZone, offset }) =>
-      new TimeBuckets({ count, unit, align: "calendar", timeZone, offset: BigInt(offset) }, this.type, 0n)
-    );
-    const from = base.timestampMax!,
-      ofLimit = limit && multiplesOf(limit, { from, type: this.type });
-    this.oldest = max(this.first, ofLimit?.of(from - 1n).start ?? this.first);
-  }
-
-  /**
-   * The buckets of all rows of the base, and after them. `view`: if it has older buckets, the base has dropped its oldest partitions, perhaps in the
-   * middle of a bucket, which stays as it is then.
-   */
-  all(view: TableSnapshot | undefined): Interval {
-    const { timestampMin, timestampMax } = this.base, last = view?.rowCount ? view.timestampMax! : timestampMax!;
-    let [low] = this.bucketsOf(max(timestampMin!, this.oldest), timestampMax!);
-    if (view?.rowCount && low < this.first && view.timestampMin! < low) low = this.endOf(timestampMin!);
-    return [low, this.endOf(max(last, timestampMax!))];
-  }
-
-  /** From the first instant of the buckets of some times to the first one after them, merged and in order. Partitions that the base has no more are left out. */
-  buckets(intervals: readonly Interval[]): Interval[] {
-    const found = intervals.filter(([, high]) => high >= this.oldest).map(([low, high]) =>
-      this.bucketsOf(max(low, this.oldest), high)
-    );
-    const ends = found.map(([low, end]): Interval => [low, end - 1n]);
-    return normalizeIntervals(ends).map(([low, high]): Interval => [low, high + 1n]);
-  }
-
-  /** Of a base that is larger than a piece. */
-  private get pages(): readonly TimedPage[] {
-    return this.foundPages ??= this.base.rowCount < ROWS_AT_ONCE ? [] : this.base.timedPages();
-  }
-
-  /** Divides an interval between buckets, so that parts have some ten million rows of the base. */
-  *pieces([low, high]: Interval): Generator<Interval> {
-    let from = low, rows = 0;
-    for (const { rowCount, timestampMax } of this.pages) {
-      if (timestampMax < from) continue;
-      rows += rowCount;
-      if (rows < ROWS_AT_ONCE || timestampMax >= high) continue;
-      const to = this.endOf(timestampMax);
-      if (to >= high) break;
-      yield [from, to];
-      from = to;
-      rows = 0;
-    }
-    if (from < high) yield [from, high];
-  }
-
-  /** Between two buckets near the middle. Undefined if there is one. */
-  middle(low: bigint, high: bigint): bigint | undefined {
-    const found = this.endOf(low + (high - low) / 2n);
-    if (found < high) return found;
-    const first = this.endOf(low);
-    return first < high ? first : undefined;
-  }
-
-  /** A bucket of one sampling may be in the middle of one of another, which may be over or below it. */
-  private bucketsOf(from: bigint, to: bigint): Interval {
-    const { samplings } = this;
-    let low = from;
-    for (let pass = 0; pass < samplings.length; pass++) {
-      for (const buckets of samplings) low = min(low, buckets.of(low).start);
-    }
-    return [low, this.endOf(to)];
-  }
-
-  /** The end of the last one of the buckets of a time. */
-  endOf(time: bigint): bigint {
-    return this.samplings.reduce((end, buckets) => max(end, buckets.of(time).end), time);
-  }
-}
-
-const min = (a: bigint, b: bigint) => (a < b ? a : b), max = (a: bigint, b: bigint) => (a > b ? a : b);

@@ -2,64 +2,28 @@
  * Arrays of DOUBLE with any number of dimensions: elements and slices, element-wise arithmetic, reductions. Indices
  * count from 1; negative indices count from the end.
  */
-import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I32, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions } from "../../types/wide.ts";
+import { elementFunctions } from "./array-elements.ts";
+import {
+  ARRAY,
+  arrayTag,
+  each,
+  type Grid,
+  grid,
+  POLL_ELEMENTS,
+  read,
+  same,
+  unfit,
+  widest,
+  write,
+} from "./array-values.ts";
 import { batchEntry } from "./batch-entry.ts";
 import { roundedTo } from "./numeric.ts";
 import { DOUBLE_TOLERANCE, NUMBERS } from "./nodes.ts";
 import { Pace } from "./pace.ts";
 import { checkElements } from "./sizes.ts";
-import type {
-  BatchAggregateState,
-  BatchColumn,
-  BatchFunction,
-  BatchOut,
-  FunctionContext,
-  FunctionEntry,
-} from "./entry.ts";
-
-interface Grid {
-  shape: number[];
-  values: Float64Array;
-}
-
-const ARRAY = (name: string) => ({ name, type: "array" });
-const arrayTag = (dimensions: number): string => `DOUBLE${"[]".repeat(Math.max(1, dimensions))}`;
-const sizeOf = (shape: readonly number[]): number => shape.reduce((size, length) => size * length, 1);
-
-export function grid(shape: number[], value: (index: number) => number, context: FunctionContext): Grid {
-  const size = sizeOf(shape);
-  checkElements(size, context);
-  const values = new Float64Array(size);
-  for (let from = 0; from < size; from += POLL_ELEMENTS) {
-    context.poll();
-    for (let i = from, to = Math.min(size, from + POLL_ELEMENTS); i < to; i++) values[i] = value(i);
-  }
-  return { shape, values };
-}
-
-const POLL_ELEMENTS = 16_384;
-
-/** Decodes an array that `encodeArray` encoded. Undefined for null. */
-function read(column: BatchColumn, row: number, context: FunctionContext): Grid | undefined {
-  const bytes = column.bytes(row);
-  if (bytes === undefined) return undefined;
-  if (bytes.length > 8 * POLL_ELEMENTS) context.poll();
-  context.memory.need(bytes.length);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const shape = Array.from({ length: view.getUint32(0, true) }, (_, i) => view.getUint32(4 + 4 * i, true));
-  return { shape, values: new Float64Array(bytes.slice(4 + 4 * shape.length).buffer) };
-}
-
-export function write(out: BatchOut, row: number, made: Grid | undefined): void {
-  if (made === undefined) return out.setText(row, undefined);
-  const { shape, values } = made;
-  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) values[i] = NaN;
-  const bytes = out.makeText(row, 4 + 4 * shape.length + 8 * values.length);
-  bytes.set(new Uint8Array(Uint32Array.of(shape.length, ...shape).buffer));
-  bytes.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), 4 + 4 * shape.length);
-}
+import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
 
 /** Returns a row of any numeric column as a number; NaN for null. */
 function numberAt(column: BatchColumn, row: number): number {
@@ -67,14 +31,6 @@ function numberAt(column: BatchColumn, row: number): number {
   const value = column.values[row];
   const { nullable, nullValue } = typeOf(column.type);
   return nullable && value === nullValue ? NaN : Number(value);
-}
-
-/** Calls `made` for each row, and polls for cancellation. */
-function each(made: (row: number, context: FunctionContext) => void, rowCount: number, context: FunctionContext): void {
-  for (let row = 0; row < rowCount; row++) {
-    made(row, context);
-    if ((row & 255) === 255) context.poll();
-  }
 }
 
 /** Makes a function from an array to a number. `of` receives the non-null elements, at least one. */
@@ -130,7 +86,6 @@ function mapping(
     ));
 }
 
-const same = ([type]: string[]): string => type;
 const flat = (): string => arrayTag(1);
 
 /** Changes every run of the last dimension in place. */
@@ -160,10 +115,6 @@ function transposed({ shape, values }: Grid, context: FunctionContext): Grid {
     }
     return values[at];
   }, context);
-}
-
-function unfit(message: string, context: FunctionContext): SqlError {
-  return new SqlError(message, context.at, SQLSTATE.invalidParameter);
 }
 
 /** Returns the element for `index` of shape `to` in an array that is broadcast to that shape. */
@@ -205,8 +156,6 @@ const OPERATIONS: [name: string, summary: string, of: (x: number, y: number) => 
   ["*", "Product, element by element.", (x, y) => x * y],
   ["/", "Quotient, element by element.", (x, y) => x / y],
 ];
-
-const widest = (types: string[]): string => arrayTag(Math.max(...types.map(arrayDimensions)));
 
 const arithmetic = OPERATIONS.flatMap(([name, summary, of]) =>
   [["array", "array"], ["array", "DOUBLE"], ["DOUBLE", "array"]].map(([left, right]) =>
@@ -443,155 +392,6 @@ function insertionPoint(values: Float64Array, value: number, before: boolean): n
   const at = values.findIndex((other) => areEqual(other, value) ? before : ascending ? other > value : other < value);
   return (at < 0 ? values.length : at) + 1;
 }
-
-/** Element-wise aggregation of several arrays. Nulls and missing elements are ignored. */
-class Elements {
-  private shape: number[] | undefined;
-  private values = new Float64Array(0);
-  /** Number of values that contributed to each element. */
-  private counts = new Float64Array(0);
-
-  constructor(private readonly kind: "min" | "max" | "sum" | "avg", private readonly context: FunctionContext) {}
-
-  private put(at: number, value: number, count: number): void {
-    const isFirst = this.counts[at] === 0;
-    this.counts[at] += count;
-    if (isFirst) this.values[at] = value;
-    else if (this.kind === "min") this.values[at] = Math.min(this.values[at], value);
-    else if (this.kind === "max") this.values[at] = Math.max(this.values[at], value);
-    else this.values[at] += value;
-  }
-
-  /** Grows to contain every element of an array of that shape. */
-  private widen(shape: readonly number[]): number[] {
-    const old = this.shape ?? shape.map(() => 0);
-    if (old.length !== shape.length) {
-      throw unfit(`arrays of ${old.length} and ${shape.length} dimensions cannot be combined`, this.context);
-    }
-    if (this.shape !== undefined && shape.every((length, i) => length <= old[i])) return this.shape;
-    const wide = shape.map((length, i) => Math.max(length, old[i]));
-    const place = placesIn(old, wide);
-    const { values, counts } = this;
-    checkElements(2 * sizeOf(wide), this.context);
-    this.values = new Float64Array(sizeOf(wide));
-    this.counts = new Float64Array(sizeOf(wide));
-    for (let i = 0; i < values.length; i++) {
-      const at = place(i);
-      this.values[at] = values[i];
-      this.counts[at] = counts[i];
-    }
-    return this.shape = wide;
-  }
-
-  add(array: Grid | undefined): void {
-    if (array === undefined || array.values.length === 0) return;
-    const place = placesIn(array.shape, this.widen(array.shape));
-    const { values } = array;
-    for (let i = 0; i < values.length; i++) {
-      if (i % POLL_ELEMENTS === 0) this.context.poll();
-      if (!Number.isNaN(values[i])) this.put(place(i), values[i], 1);
-    }
-  }
-
-  merge(later: Elements): void {
-    if (later.shape === undefined) return;
-    const place = placesIn(later.shape, this.widen(later.shape));
-    later.counts.forEach((count, i) => {
-      if (count > 0) this.put(place(i), later.values[i], count);
-    });
-  }
-
-  result(): Grid | undefined {
-    if (this.shape === undefined) return undefined;
-    const { values, counts, kind } = this;
-    const value = (i: number) => counts[i] === 0 ? NaN : kind === "avg" ? values[i] / counts[i] : values[i];
-    return grid(this.shape, value, this.context);
-  }
-
-  get size(): number {
-    return 64 + 16 * this.values.length;
-  }
-}
-
-/**
- * Maps an index in an array of the first shape to an index in an array of the second shape, which is at least as long
- * in every dimension.
- */
-function placesIn(shape: readonly number[], wide: readonly number[]): (index: number) => number {
-  if (shape.length === 1 || shape.every((length, i) => length === wide[i])) return (index) => index;
-  return (index) => {
-    let rest = index, at = 0, stride = 1;
-    for (let i = shape.length - 1; i >= 0; i--) {
-      at += (rest % shape[i]) * stride;
-      rest = Math.floor(rest / shape[i]);
-      stride *= wide[i];
-    }
-    return at;
-  };
-}
-
-class ElementsState implements BatchAggregateState {
-  private readonly groups: Elements[] = [];
-
-  constructor(private readonly kind: "min" | "max" | "sum" | "avg", private readonly context: FunctionContext) {}
-
-  update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
-    for (let row = 0; row < rowCount; row++) {
-      const group = groups === undefined ? 0 : groups[row];
-      (this.groups[group] ??= new Elements(this.kind, this.context)).add(read(column, row, this.context));
-    }
-  }
-
-  merge(later: ElementsState, mapping: Int32Array): void {
-    later.groups.forEach((elements, group) =>
-      (this.groups[mapping[group]] ??= new Elements(this.kind, this.context)).merge(elements)
-    );
-  }
-
-  finish(out: BatchOut, groupCount: number): void {
-    for (let group = 0; group < groupCount; group++) write(out, group, this.groups[group]?.result());
-  }
-
-  sizeBytes(): number {
-    return this.groups.reduce((sum, elements) => sum + (elements?.size ?? 0), 0);
-  }
-}
-
-const ELEMENTS: [kind: "min" | "max" | "sum" | "avg", what: string][] = [
-  ["min", "smallest elements"],
-  ["max", "greatest elements"],
-  ["sum", "sums of the elements"],
-  ["avg", "averages of the elements"],
-];
-const elementwise = ELEMENTS.flatMap(([kind, what]): FunctionEntry[] => [
-  batchEntry(
-    `array_elem_${kind}`,
-    [ARRAY("first"), { name: "next", type: "array", variadic: true }],
-    widest,
-    `The ${what} at each position of several arrays.`,
-    (columns, out, rowCount, context) =>
-      each(
-        (row) => {
-          const elements = new Elements(kind, context);
-          for (const column of columns) elements.add(read(column, row, context));
-          write(out, row, elements.result());
-        },
-        rowCount,
-        context,
-      ),
-  ),
-  batchEntry(
-    `array_elem_${kind}`,
-    [ARRAY("array")],
-    same,
-    `The ${what} at each position of all arrays.`,
-    undefined,
-    [],
-    {
-      aggregate: { kind: "batch", create: (_, __, context) => new ElementsState(kind, context) },
-    },
-  ),
-]);
 
 const isFiller = (type: string): boolean =>
   (NUMBERS as readonly string[]).includes(type) || type === "NULL" || arrayDimensions(type) > 0;
@@ -941,6 +741,6 @@ export const arrayFunctions: FunctionEntry[] = [
   }), { shape: [0], values: new Float64Array(0) }),
   mapping("transpose", "The transposed array: rows and columns are exchanged.", same, transposed),
   ...builders,
-  ...elementwise,
+  ...elementFunctions,
   ...others,
 ];

@@ -1,7 +1,7 @@
 /** Random values of types with parameters (geohashes, decimals, arrays), and random addresses of a network. */
 import type { Value } from "../../types/mod.ts";
 import { DECIMAL_PRECISION_MAX, decimalTag, GEOHASH_BITS_MAX, geohashTag } from "../../types/wide.ts";
-import { grid, write as writeArray } from "./arrays.ts";
+import { grid, write as writeArray } from "./array-values.ts";
 import { batchEntry } from "./batch-entry.ts";
 import { write as writeDecimal } from "./decimal.ts";
 import type { FunctionEntry } from "./entry.ts";
