@@ -131,6 +131,15 @@ Deno.test("/exec answers rows, statements and errors", () =>
     assert.deepEqual(Object.keys(JSON.parse(timed).timings), ["authentication", "compiler", "execute", "count"]);
   }));
 
+Deno.test("JSON replies announce how long connections are kept, as the settings say", () =>
+  withServer(async (url) => {
+    for (const path of ["exec?query=select+1", "exec?query=nonsense", "exec?query=", "warnings"]) {
+      const reply = await fetch(`${url}/${path}`);
+      await reply.body?.cancel();
+      assert.equal(reply.headers.get("keep-alive"), "timeout=9, max=77", path);
+    }
+  }, { "http.keep-alive.timeout": "9", "http.keep-alive.max": "77" }));
+
 Deno.test("/exec: a large statement in a body waits for its room, and is refused if that takes too long", async () => {
   const largeStatements = new LargeStatements(1_000_000, 100), text = "x".repeat(LARGE_BYTES_MIN);
   await withServer(

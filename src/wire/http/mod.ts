@@ -9,12 +9,12 @@ import { InFlight } from "./in-flight.ts";
 import { judge, type Verdict } from "./origin.ts";
 import type { ConsoleFiles } from "./console-files.ts";
 import { type Parameters, Targets } from "./parameters.ts";
-import { methodNotSupported, notFound } from "./reply.ts";
+import { isJsonReply, methodNotSupported, notFound } from "./reply.ts";
 import { assets, ASSETS_PATH } from "./routes/assets.ts";
 import { ROUTES } from "./routes/mod.ts";
 import { redirect } from "./routes/redirect.ts";
 import { securityHeaders } from "../security-headers.ts";
-import { consolePrefix, httpSettings, originRules } from "./settings.ts";
+import { consolePrefix, httpSettings, keepAliveHeader, originRules } from "./settings.ts";
 import { Results } from "./results/mod.ts";
 import { Sessions } from "./sessions.ts";
 import { Uploads } from "./uploads.ts";
@@ -50,6 +50,7 @@ export function startHttp(options: HttpOptions): HttpServer {
   const authenticator = new Authenticator(settings, sessions, options.database.access);
   const targets = new Targets();
   const security = securityHeaders(), securityLines = headerLines(security);
+  const keepAlive = keepAliveHeader(config);
   const server = startServer({
     hostname: options.hostname,
     port: options.port,
@@ -76,6 +77,7 @@ export function startHttp(options: HttpOptions): HttpServer {
       const reply = refused ?? answerOf(verdict) ??
         answer(request, { hostname, path, parameters, route, authenticator, sessions, results, uploads, options });
       const completed = (reply: Reply) => {
+        if (isJsonReply(reply)) reply.headers.push(["Keep-Alive", keepAlive]);
         if (verdict.headers.length > 0) reply.headers.push(...verdict.headers);
         if (route?.ownSecurity !== true) reply.lines = [...reply.lines ?? [], securityLines];
         if (!settings.keepsConnections) reply.isLast = true;

@@ -9,14 +9,20 @@ import { compressed, CompressedStream, type ContentCoding } from "./compression.
 const JSON_TYPE = "application/json; charset=utf-8";
 const encoder = new TextEncoder();
 
-export function jsonReply(body: string, status = 200, keepAlive = "timeout=5, max=10000"): Reply {
+/** The interface adds the Keep-Alive header to it. */
+export function jsonReply(body: string, status = 200): Reply {
   return {
     status,
-    headers: [["Content-Type", JSON_TYPE], ["Keep-Alive", keepAlive]],
+    headers: [["Content-Type", JSON_TYPE]],
     body: encoder.encode(body),
     // Clients of this interface expect chunks, although the size is known.
     isChunked: true,
   };
+}
+
+/** True for a reply of `jsonReply`. */
+export function isJsonReply({ isChunked, headers }: Reply): boolean {
+  return isChunked === true && headers[0]?.[1] === JSON_TYPE;
 }
 
 /** A reply with Content-Length, for small documents that clients read with simple HTTP code. */

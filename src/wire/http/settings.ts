@@ -106,7 +106,11 @@ const settings = {
       reloadable: true,
     }),
     /** Also announced to clients. */
-    spareIdleMs: seconds("http.keep-alive.timeout", "5", "Seconds announced in the Keep-Alive header."),
+    spareIdleMs: seconds(
+      "http.keep-alive.timeout",
+      "5",
+      "Seconds announced in the Keep-Alive header. While others wait for a slot, connections that idle for longer are closed.",
+    ),
   },
   statementSizeMax: size("http.request.body.size.max", "16m", "Maximum size of the body of a POST with a statement.", {
     min: 1024,
