@@ -7,15 +7,15 @@ export type KeyReader = (row: number) => string;
 
 const nullKey: KeyReader = () => "null";
 
-/** Reads values of a type at `address` of `bytes`. Text pairs point into `texts`, relative to `base`. */
-export function keyReader(tag: string, bytes: Uint8Array, address: number, texts: Uint8Array, base: number): KeyReader {
+/** Reads values of a type at `address` of `bytes`. Text pairs point into `texts`. */
+export function keyReader(tag: string, bytes: Uint8Array, address: number, texts: Uint8Array): KeyReader {
   const { layout, width, order } = typeOf(tag);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (layout === "text") {
     return (row) => {
       const length = view.getInt32(address + 8 * row + 4, true);
       if (length < 0) return "null";
-      const from = base + view.getUint32(address + 8 * row, true);
+      const from = view.getUint32(address + 8 * row, true);
       return `'${latin1(texts, from, from + length)}'`;
     };
   }
@@ -54,7 +54,7 @@ export function missingKey(tag: string): KeyReader {
 }
 
 export function addedKey(tag: string, column: RowColumn | undefined): KeyReader {
-  return column === undefined ? missingKey(tag) : keyReader(tag, column.values, 0, column.heap ?? new Uint8Array(0), 0);
+  return column === undefined ? missingKey(tag) : keyReader(tag, column.values, 0, column.heap ?? new Uint8Array(0));
 }
 
 /** Keeps the last row for each time and key, from rows in time order. */

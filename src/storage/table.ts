@@ -334,7 +334,7 @@ export class Table {
     const columns = keys.map((column) => resident(column.id));
     const { heap } = this;
     const stored = keys.map(({ type }, k) =>
-      columns[k] === undefined ? missingKey(type) : keyReader(type, heap.u8, columns[k]!.address, heap.u8, 0)
+      columns[k] === undefined ? missingKey(type) : keyReader(type, heap.u8, columns[k]!.address, heap.u8)
     );
     const added = keys.map(({ id, type }) => addedKey(type, rows.columns[id]));
     const found: number[] = [];

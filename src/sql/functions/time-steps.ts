@@ -268,27 +268,29 @@ const flooredInZone: BatchFunction = ([units, times, origins, offsets, zones], o
   }
 };
 
+/** Of `timestamp_floor(unit, time, …)` and those like it. */
+const TIME_ARGUMENT = 1;
+
 /** Weeks begin on Monday: 1969-12-29. */
 function floorTo(
   kind: "floor" | "ceil",
   unit: { count: number; unit: string },
   type: string,
-  timeArgument: number,
   origin: Rewritten["args"][number] | undefined,
 ): Rewritten {
   const stamp = stampOf(type);
   if (inMonths(unit)) {
     return {
       name: `timestamp_${kind}_months`,
-      args: [timeArgument, int(unit.count * (unit.unit === "y" ? 12 : 1)), int(0)],
+      args: [TIME_ARGUMENT, int(unit.count * (unit.unit === "y" ? 12 : 1)), int(0)],
     };
   }
   const step = BigInt(unit.count) * UNIT_NANOS[unit.unit] / nanosOf(stamp);
-  if (origin !== undefined) return { name: "timestamp_floor_from", args: [timeArgument, long(step || 1n), origin] };
+  if (origin !== undefined) return { name: "timestamp_floor_from", args: [TIME_ARGUMENT, long(step || 1n), origin] };
   const monday = { value: unit.unit === "w" ? -3n * unitsADay(stamp) : 0n, type: stamp };
   // In the finest unit there is nothing to round up.
   const finest = kind === "ceil" ? 0n : 1n;
-  return { name: `timestamp_${kind}_step`, args: [timeArgument, long(step <= 1n ? finest : step), monday] };
+  return { name: `timestamp_${kind}_step`, args: [TIME_ARGUMENT, long(step <= 1n ? finest : step), monday] };
 }
 
 /** The step is in the unit of the time, and so is the origin if it is constant. Otherwise both are in the finer unit. */
@@ -300,11 +302,11 @@ function floorFrom(
   const stamp = stampOf(type);
   if (typeof origin === "bigint") {
     const value = floorDivide(origin * nanosOf(originType), nanosOf(stamp));
-    return floorTo("floor", unit, type, 1, { value, type: stamp });
+    return floorTo("floor", unit, type, { value, type: stamp });
   }
   const read = typeof origin === "string" ? readValue(origin, stamp) : undefined;
-  if (typeof read === "bigint") return floorTo("floor", unit, type, 1, { value: read, type: stamp });
-  return floorTo("floor", unit, originType === "TIMESTAMP_NS" ? originType : type, 1, 2);
+  if (typeof read === "bigint") return floorTo("floor", unit, type, { value: read, type: stamp });
+  return floorTo("floor", unit, originType === "TIMESTAMP_NS" ? originType : type, 2);
 }
 
 const UNIT = { name: "unit", type: "text", constant: true };
@@ -330,7 +332,7 @@ entries.push(
       },
       rewrite: ([unit, , origin], types) => {
         const split = splitUnit(unit)!;
-        if (types.length === 2 || origin === null) return floorTo("floor", split, types[1], 1, undefined);
+        if (types.length === 2 || origin === null) return floorTo("floor", split, types[1], undefined);
         if (!inMonths(split)) return floorFrom(split, origin, types);
         const none = { value: null, type: "STRING" };
         return { name: "timestamp_floor", args: [0, 1, 2, none, none] };
@@ -369,7 +371,7 @@ entries.push(
     check: (
       [unit],
     ) => (splitUnit(unit) === undefined || /\d/.test(String(unit)) ? badUnit("timestamp_ceil", unit) : undefined),
-    rewrite: ([unit], types) => floorTo("ceil", splitUnit(unit)!, types[1], 1, undefined),
+    rewrite: ([unit], types) => floorTo("ceil", splitUnit(unit)!, types[1], undefined),
   }, [["timestamp_ceil('h', '2024-03-01T10:47:12Z')", "2024-03-01T11:00:00.000000Z"]]),
 );
 
@@ -405,7 +407,7 @@ entries.push(
       check: ([unit]) => (truncation(unit) === undefined ? badUnit("date_trunc", unit) : undefined),
       rewrite: ([unit], types) => {
         const found = truncation(unit)!;
-        if (typeof found === "string") return floorTo("floor", { count: 1, unit: found }, types[1], 1, undefined);
+        if (typeof found === "string") return floorTo("floor", { count: 1, unit: found }, types[1], undefined);
         return { name: "timestamp_floor_months", args: [1, int(found.months), int(found.origin)] };
       },
     },

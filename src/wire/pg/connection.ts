@@ -390,7 +390,7 @@ export class Connection implements ConnectionState {
         const begun = this.statement(current, at, []);
         const statement = begun instanceof Promise ? await begun : begun;
         const columns = statement.prepared.columns;
-        if (statement.prepared.parameters.length > 0) throw noValueFor(1);
+        if (statement.prepared.parameters.length > 0) throw noValues();
         if (columns !== undefined) this.output.rowDescription(columns, NO_FORMATS);
         const portal = new Portal(statement, NO_VALUES, encodingOf(statement, NO_FORMATS));
         try {
@@ -668,7 +668,7 @@ export class Connection implements ConnectionState {
     const ready = (of: Statement): Statement => {
       const { columns } = of.prepared;
       if (columns === undefined) throw new SqlError("COPY TO STDOUT needs a query or a table", queryAt);
-      if (of.prepared.parameters.length > 0) throw noValueFor(1);
+      if (of.prepared.parameters.length > 0) throw noValues();
       const copy = (_: Portal, given: ExecuteOptions): Step | Promise<Step> => {
         const rows = new CopyRows(this.output, columns, options);
         const done = (step: Step): Step => {
@@ -871,6 +871,7 @@ function formatOf(formats: Format[], index: number): Format {
   return (formats.length === 1 ? formats[0] : formats[index]) ?? 0;
 }
 
-function noValueFor(number: number): SqlError {
-  return new SqlError(`there is no value for parameter $${number}`, 0, "42P02");
+/** For a statement with parameters that was sent without values. */
+function noValues(): SqlError {
+  return new SqlError("there is no value for parameter $1", 0, "42P02");
 }
