@@ -142,12 +142,12 @@ export const metricCatalogue = {
   rewrittenSegments: counter("rewritten_segments", "Segments rewritten for late rows, UPDATE and DELETE."),
   mergedSegmentsOfHelpers: counter(
     "late_segments_merged_by_query_threads",
-    "Those of them that query threads merged with late rows, beside the writer.",
+    "Rewritten segments that query threads merged with late rows, for the writer.",
   ),
   flushedSegments: counter("flushed_segments", "Segments that were written from memory to data files."),
   flushedSegmentsOfHelpers: counter(
     "flushed_segments_encoded_by_query_threads",
-    "Those of them whose columns were encoded by query threads, beside the commits.",
+    "Flushed segments whose columns were encoded by query threads, while commits went on.",
   ),
   repackedSegments: counter(
     "repacked_segments",

@@ -478,7 +478,7 @@ entries.push(
   source(
     "table_writer_metrics",
     [],
-    "Commits and committed rows since the start. -1 stands for what is not counted; `server_metrics()` has more.",
+    "Commits and committed rows since the start. -1 means that a figure is not counted; `server_metrics()` has more.",
     "SELECT * FROM table_writer_metrics()",
   ),
   source(

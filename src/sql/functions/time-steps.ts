@@ -320,8 +320,8 @@ entries.push(
     "timestamp_floor",
     [UNIT, TIME, { name: "origin", type: "time", optional: true }],
     stampType,
-    "The start of the unit (such as 15m, h, d, w, M, y) that contains the time, in UTC. Units count from an origin: earlier times give the origin, " +
-      "NULL stands for the calendar.",
+    "The start of the unit (such as 15m, h, d, w, M, y) that contains the time, in UTC. Units count from an origin; earlier times give the origin. " +
+      "With NULL, units are those of the calendar.",
     {
       check: ([unit, , origin], types) => {
         const split = splitUnit(unit);
@@ -348,7 +348,7 @@ entries.push(
     [UNIT, TIME, { name: "origin", type: "time", constant: true }, OFFSET, ZONE],
     stampType,
     "The start of the unit that contains the local time of a time zone, as local time. Units count from an origin plus an offset " +
-      "([+-]HH:mm); NULL stands for the calendar, no offset and UTC.",
+      "([+-]HH:mm). With NULL, units are those of the calendar, without an offset, in UTC.",
     {
       nulls: "custom",
       check: ([unit, , , offset, zone]) => {

@@ -34,7 +34,7 @@ const entries: FunctionEntry[] = [
     nulls: "custom",
     volatility: "immutable",
     summary:
-      "The number of the row's part, from 1, if the partition is divided into so many parts. The first parts have one row more if it does not divide evenly.",
+      "The number of the row's part, from 1, if the partition is divided into `count` parts. If it does not divide evenly, the first parts have one row more.",
     examples: [{ sql: "SELECT ntile(4) OVER (ORDER BY x) FROM long_sequence(1)", gives: 1 }],
     window: true,
     check: ([count]) => positiveFault("ntile", count, 0),

@@ -123,7 +123,7 @@ COPY {table | (query)} TO 'file' WITH format parquet [compression_codec codec] [
 COPY 'id' CANCEL`,
     summary:
       "Imports a CSV file of the import directory (`cairo.sql.copy.root`), or writes a Parquet file to the export directory " +
-      "(`cairo.sql.copy.export.root`), in the background. Returns the id of the copy. `sys.text_import_log` and `sys.copy_export_log` tell how copies go since the server's start.",
+      "(`cairo.sql.copy.export.root`), in the background. Returns the id of the copy. `sys.text_import_log` and `sys.copy_export_log` have the events of copies since the server's start.",
   },
   category: "ddl",
   categoryOf: ({ action }) => action === "cancel" ? "session" : "ddl",

@@ -86,8 +86,8 @@ export const createMaterializedView: StatementKind<CreateMaterializedView, Bound
     summary:
       "Makes a table of the rows of a query with `SAMPLE BY`, which the server refreshes. `refresh` is `REFRESH IMMEDIATE` (after changes of the base " +
       "table; the default), `REFRESH MANUAL` (by `REFRESH MATERIALIZED VIEW`) or `REFRESH EVERY n unit [START 'time' [TIME ZONE 'zone']]`; with `DEFERRED` it " +
-      "gets no rows at first. `PERIOD (LENGTH 1d [TIME ZONE 'zone'] [DELAY 2h])` after these, or instead of them, holds the rows of a period back until " +
-      "the period, and then the delay, has passed; the period of `PERIOD (SAMPLE BY INTERVAL)` is that of `SAMPLE BY`. A query that reads several tables needs `WITH BASE`: only changes of the base are followed. Options are `PARTITION BY unit`, " +
+      "gets no rows at first. `PERIOD (LENGTH 1d [TIME ZONE 'zone'] [DELAY 2h])` after these, or instead of them, adds the rows of a period when " +
+      "the period and the delay have passed; the period of `PERIOD (SAMPLE BY INTERVAL)` is that of `SAMPLE BY`. A query that reads several tables needs `WITH BASE`: only changes of the base cause a refresh. Options are `PARTITION BY unit`, " +
       "`TTL n unit` and `OWNED BY name`.",
   },
   category: "ddl",

@@ -50,7 +50,7 @@ export const createView: StatementKind<CreateView, BoundCreateView> = {
 CREATE OR REPLACE VIEW view AS (query)
 ALTER VIEW view AS (query)`,
     summary:
-      "Gives a query a name, under which it can be read like a table. Its text is kept, and read anew by each statement. Variables that it declares OVERRIDABLE get " +
+      "Gives a query a name, under which it can be read like a table. Its text is stored, and compiled by each statement that reads the view. Variables that it declares OVERRIDABLE get " +
       "the values that the reader declares.",
   },
   category: "ddl",
