@@ -37,10 +37,9 @@ import type { Output } from "./output.ts";
 import { announcedOid, arrayTagOf, decimalTagOf, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
 import { encodingOf, NO_ROWS, Portal, Portals, type RowSink, type Statement, Statements, type Step } from "./portal.ts";
 import type { SessionSettings } from "./session-settings.ts";
+import type { SharedTurn } from "./shared-turn.ts";
 
-/** After this time without a pause, a client with many small statements yields to others. */
-const TURN_MS = 5;
-/** The clock is checked after this many messages. The few messages of a single query never wait. */
+/** The clock is checked after this many messages that were handled at once. The few messages of a single query never wait. */
 const MESSAGES_A_TURN = 32;
 /** Interval of progress notices. */
 const PROGRESS_MS = 5_000;
@@ -51,6 +50,7 @@ const NO_VALUES: Value[] = [];
 export interface ConnectionOptions extends PgOptions {
   namedStatementLimit: number;
   kept: KeptMemory;
+  turn: SharedTurn;
 }
 
 export class Connection implements ConnectionState {
@@ -75,7 +75,7 @@ export class Connection implements ConnectionState {
    */
   private clockMs = 0;
   /** performance.now() since when it has not paused. */
-  private turnMs = 0;
+  private sliceMs = 0;
   private readonly metrics: WireMetrics<"pg"> | undefined;
 
   constructor(
@@ -144,7 +144,7 @@ export class Connection implements ConnectionState {
         this.metrics?.bytesIn.inc(input.byteCount - bytesSeen);
         bytesSeen = input.byteCount;
         this.idleSince = undefined;
-        this.turnMs = this.clockMs = performance.now();
+        this.sliceMs = this.clockMs = performance.now();
         const handling = this.handleAll();
         if (handling !== undefined) await handling;
         // Other connections handle their messages first: answers that are written together wake a client once.
@@ -196,7 +196,8 @@ export class Connection implements ConnectionState {
     const { input, output } = this;
     let handled = 0;
     for (;;) {
-      if (waiting !== undefined) {
+      const isAwaited = waiting !== undefined;
+      if (isAwaited) {
         // A disconnect is noticed by the read only. Most answers come earlier, in the same turn.
         const reading = setImmediate(readAhead, input);
         try {
@@ -208,29 +209,26 @@ export class Connection implements ConnectionState {
       }
       if (this.ending !== undefined) throw this.ending;
       if (output.isFull) await output.flush();
-      if (handled++ % MESSAGES_A_TURN === 0 && this.isDue()) await this.pause();
+      if ((isAwaited || handled++ % MESSAGES_A_TURN === 0) && input.nextType !== undefined) {
+        const isDue = this.options.turn.isDue(this.sliceMs, isAwaited ? this.clockMs : undefined);
+        if (isDue) await this.pause();
+      }
       const type = this.isTerminated ? undefined : input.next();
       if (type === undefined) return;
       waiting = this.handle(type);
     }
   }
 
-  /** True if other clients should get a turn. */
-  private isDue(): boolean {
-    return performance.now() - this.turnMs > TURN_MS;
-  }
-
+  /** Gives others a turn. */
   private async pause(): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, 0));
-    this.turnMs = performance.now();
+    await this.options.turn.wait();
+    this.sliceMs = performance.now();
   }
 
   /** Between statements of a script, which may have very many. */
   private async pauseScript(): Promise<void> {
-    const { signal } = this.abort;
     await this.whileRunning(this.output.isFull ? this.output.flush().then(() => this.pause()) : this.pause());
     if (this.ending !== undefined) throw this.ending;
-    signal.throwIfAborted();
   }
 
   private handle(type: number): void | Promise<void> {
@@ -393,6 +391,7 @@ export class Connection implements ConnectionState {
         if (statement.prepared.parameters.length > 0) throw noValues();
         if (columns !== undefined) this.output.rowDescription(columns, NO_FORMATS);
         const portal = new Portal(statement, NO_VALUES, encodingOf(statement, NO_FORMATS));
+        const { signal } = this.abort;
         try {
           const step = await this.step(portal, 0, performance.now());
           if (k === parts.length - 1 && this.hasRequest) await this.endRequest();
@@ -400,7 +399,10 @@ export class Connection implements ConnectionState {
         } finally {
           await this.closed(portal);
         }
-        if (k < parts.length - 1 && (this.output.isFull || this.isDue())) await this.pauseScript();
+        if (k === parts.length - 1) continue;
+        if (this.output.isFull || this.options.turn.isDue(this.sliceMs)) await this.pauseScript();
+        // A statement that has its result already is not cancelled any more.
+        signal.throwIfAborted();
       }
       count.end("queriesCompleted");
     } catch (error) {

@@ -8,6 +8,7 @@ import { Input } from "./input.ts";
 import { KeptMemory } from "./kept.ts";
 import { Output } from "./output.ts";
 import { SessionSettings } from "./session-settings.ts";
+import { SharedTurn } from "./shared-turn.ts";
 
 const encoder = new TextEncoder();
 const int32 = (value: number) => [value >>> 24, value >>> 16 & 255, value >>> 8 & 255, value & 255];
@@ -48,7 +49,7 @@ async function writesFor(...requests: number[][]): Promise<string[]> {
     new Output(writer),
     session,
     who,
-    { database, log, namedStatementLimit: 10, kept } as never,
+    { database, log, namedStatementLimit: 10, kept, turn: new SharedTurn() } as never,
   )
     .run();
   return writes;
@@ -123,7 +124,7 @@ function connectionOf(
     new Output({ write }),
     session as never,
     who,
-    { log, namedStatementLimit: 10, kept: new KeptMemory(Infinity) } as never,
+    { log, namedStatementLimit: 10, kept: new KeptMemory(Infinity), turn: new SharedTurn() } as never,
   );
 }
 

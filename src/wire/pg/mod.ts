@@ -16,6 +16,7 @@ import { ConnectionLost, errorFields, FatalError, PG_SQLSTATE } from "./failure.
 import { Input } from "./input.ts";
 import { KeptMemory } from "./kept.ts";
 import { Output } from "./output.ts";
+import { SharedTurn } from "./shared-turn.ts";
 import { parameterStatuses, START_UP_SIZE_MAX, startUp } from "./start-up.ts";
 import { ConfiguredAccounts } from "./users.ts";
 
@@ -76,6 +77,7 @@ class PgServer {
   private isClosing = false;
   private readonly options: PgOptions;
   private readonly kept: KeptMemory;
+  private readonly turn = new SharedTurn();
 
   constructor(private readonly listener: Deno.TcpListener, private readonly gate: Gate) {
     this.options = gate.options;
@@ -231,6 +233,7 @@ class PgServer {
         ...this.options,
         namedStatementLimit,
         kept: this.kept,
+        turn: this.turn,
       });
       await client.connection.run();
     } finally {
