@@ -82,7 +82,7 @@ class Parquet implements Operator {
     if (group.rowCount === 0) return true;
     let plainSizeBytes = 0;
     this.readers = this.fileColumns.map((column) => {
-      const extent = group.extents[column.leaf];
+      const extent = group.extent(column.leaf);
       plainSizeBytes += extent.plainSizeBytes;
       return columnReader(column, extent, this.handle, this.space);
     });

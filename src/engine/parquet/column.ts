@@ -3,7 +3,7 @@ import { type Layout, layoutOf, typeOf } from "../../types/mod.ts";
 import { TextArena, type Workspace } from "../columns.ts";
 import type { Values } from "./conversion.ts";
 import { ParquetError } from "./error.ts";
-import type { ColumnExtent } from "./file.ts";
+import type { ColumnExtent } from "./footer.ts";
 import { PageReader } from "./pages.ts";
 import type { ParquetColumn } from "./schema.ts";
 

@@ -2,39 +2,32 @@
  * A Parquet file: its footer, checked, with columns mapped to the types of this database.
  * @see https://parquet.apache.org/docs/file-format/
  */
-import { parquetMetadata, type RowGroup } from "hyparquet";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { ParquetError } from "./error.ts";
+import { readFooter, type RowGroup } from "./footer.ts";
 import { openImportFile, OutsideError } from "./import-file.ts";
 import { type LeftOut, type ParquetColumn, schemaOf } from "./schema.ts";
-
-export interface ColumnExtent {
-  codec: string;
-  offset: number;
-  sizeBytes: number;
-  /** Size when decompressed. */
-  plainSizeBytes: number;
-  /** Number of list entries, including nulls and empty lists. */
-  valueCount: number;
-}
 
 export interface ParquetFile {
   path: string;
   columns: ParquetColumn[];
   leftOut: LeftOut[];
   rowCount: number;
-  /** `extents` is indexed by leaf. */
-  rowGroups: { rowCount: number; extents: ColumnExtent[] }[];
+  rowGroups: RowGroup[];
 }
 
 interface Cached {
   stamp: string;
   file: ParquetFile;
+  footerBytes: number;
 }
 
-/** Number of cached footers. They are small compared to their files. */
-const CACHE_COUNT_MAX = 64;
+/** A file of more is refused: it may take twenty times as much when it is read. */
+const FOOTER_BYTES_MAX = 64 << 20;
+/** Number of cached footers, and their bytes in files. */
+const CACHE_COUNT_MAX = 64, CACHE_BYTES_MAX = 8 << 20;
 const cache = new Map<string, Cached>();
+let cacheBytes = 0;
 
 export interface FileSchema {
   columns: { name: string; type: string }[];
@@ -85,15 +78,29 @@ export function openParquet(path: string, root: string): { file: ParquetFile; ha
     const stamp = `${info.mtime?.getTime()} ${info.size} ${info.ino}`;
     const cached = cache.get(path);
     if (cached?.stamp === stamp) return { file: cached.file, handle };
-    const file = readFooter(path, handle, info.size);
-    if (cache.size >= CACHE_COUNT_MAX) cache.delete(cache.keys().next().value!);
-    cache.delete(path);
-    cache.set(path, { stamp, file });
+    const footer = footerBytesOf(handle, info.size), file = fileOf(path, footer, info.size);
+    keep(path, { stamp, file, footerBytes: footer.length });
     return { file, handle };
   } catch (error) {
     handle.close();
     throw error;
   }
+}
+
+function keep(path: string, cached: Cached): void {
+  forget(path);
+  if (cached.footerBytes > CACHE_BYTES_MAX) return;
+  cache.set(path, cached);
+  cacheBytes += cached.footerBytes;
+  for (const oldest of cache.keys()) {
+    if (cache.size <= CACHE_COUNT_MAX && cacheBytes <= CACHE_BYTES_MAX) return;
+    forget(oldest);
+  }
+}
+
+function forget(path: string): void {
+  cacheBytes -= cache.get(path)?.footerBytes ?? 0;
+  cache.delete(path);
 }
 
 export function readAt(handle: Deno.FsFile, offset: number, into: Uint8Array): void {
@@ -106,7 +113,7 @@ export function readAt(handle: Deno.FsFile, offset: number, into: Uint8Array): v
 }
 
 /** Reads the end of a file: footer, its length (u32), "PAR1". */
-function readFooter(path: string, handle: Deno.FsFile, sizeBytes: number): ParquetFile {
+function footerBytesOf(handle: Deno.FsFile, sizeBytes: number): Uint8Array {
   if (sizeBytes < 12) throw new ParquetError("it is too short");
   const tail = new Uint8Array(8);
   readAt(handle, sizeBytes - 8, tail);
@@ -115,57 +122,39 @@ function readFooter(path: string, handle: Deno.FsFile, sizeBytes: number): Parqu
   }
   const footerSize = new DataView(tail.buffer).getUint32(0, true);
   if (footerSize + 12 > sizeBytes) throw new ParquetError("its footer is longer than the file");
-  const footer = new Uint8Array(footerSize + 8);
+  if (footerSize > FOOTER_BYTES_MAX) {
+    throw new ParquetError(`its footer has ${footerSize} bytes: at most ${FOOTER_BYTES_MAX} are allowed`);
+  }
+  const footer = new Uint8Array(footerSize);
   readAt(handle, sizeBytes - 8 - footerSize, footer);
-  let metadata;
-  try {
-    metadata = parquetMetadata(footer.buffer, { geoparquet: false });
-  } catch (error) {
-    throw new ParquetError(`its footer cannot be read: ${error instanceof Error ? error.message : error}`, {
-      cause: error,
-    });
-  }
-  const { columns, leftOut, leafCount } = schemaOf(metadata.schema, metadata.key_value_metadata);
-  const rowGroups = metadata.row_groups.map((group) => rowGroupOf(group, sizeBytes));
-  for (const { rowCount, extents } of rowGroups) {
-    if (extents.length !== leafCount) {
-      throw new ParquetError("a row group and the schema have different numbers of columns");
-    }
-    for (const { name, leaf, dimensions } of columns) {
-      const { valueCount } = extents[leaf];
-      // Each list entry counts as a value, and so does an empty list.
-      if (dimensions.length > 0 ? valueCount < rowCount : valueCount !== rowCount) {
-        throw new ParquetError(`column ${name} has ${valueCount} values in ${rowCount} rows`);
-      }
-    }
-  }
-  const rowCount = rowGroups.reduce((sum, group) => sum + group.rowCount, 0);
-  if (rowCount !== Number(metadata.num_rows) || rowGroups.some((group) => !(group.rowCount >= 0))) {
+  return footer;
+}
+
+function fileOf(path: string, footer: Uint8Array, sizeBytes: number): ParquetFile {
+  const { schema, questdb, rowCount, rowGroups } = readFooter(footer);
+  const { columns, leftOut, leafCount } = schemaOf(schema, questdb);
+  for (const group of rowGroups) checkRowGroup(group, columns, leafCount, sizeBytes);
+  if (rowCount !== rowGroups.reduce((sum, group) => sum + group.rowCount, 0)) {
     throw new ParquetError("its row counts do not add up");
   }
   return { path, columns, leftOut, rowCount, rowGroups };
 }
 
-function rowGroupOf(group: RowGroup, fileSizeBytes: number): ParquetFile["rowGroups"][number] {
-  const rowCount = Number(group.num_rows);
-  const extents = group.columns.map((column): ColumnExtent => {
-    const data = column.meta_data;
-    if (data === undefined) throw new ParquetError("a column has no metadata");
-    const starts = [data.data_page_offset, data.dictionary_page_offset].filter((offset) =>
-      offset !== undefined && offset > 0n
-    ).map(Number);
-    const offset = Math.min(...starts), sizeBytes = Number(data.total_compressed_size);
+function checkRowGroup(group: RowGroup, columns: ParquetColumn[], leafCount: number, fileSizeBytes: number): void {
+  const { rowCount, columnCount } = group;
+  if (!(rowCount >= 0)) throw new ParquetError("its row counts do not add up");
+  if (columnCount !== leafCount) {
+    throw new ParquetError("a row group and the schema have different numbers of columns");
+  }
+  for (const { name, leaf, dimensions } of columns) {
+    const { offset, sizeBytes, valueCount } = group.extent(leaf);
     // Empty row groups may have arbitrary offsets.
     if (rowCount > 0 && !(offset >= 4 && sizeBytes >= 0 && offset + sizeBytes <= fileSizeBytes)) {
       throw new ParquetError("a column is outside the file");
     }
-    return {
-      codec: data.codec,
-      offset,
-      sizeBytes,
-      plainSizeBytes: Number(data.total_uncompressed_size ?? 0),
-      valueCount: Number(data.num_values),
-    };
-  });
-  return { rowCount, extents };
+    // Each list entry counts as a value, and so does an empty list.
+    if (dimensions.length > 0 ? valueCount < rowCount : valueCount !== rowCount) {
+      throw new ParquetError(`column ${name} has ${valueCount} values in ${rowCount} rows`);
+    }
+  }
 }

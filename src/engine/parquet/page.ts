@@ -1,11 +1,11 @@
 /**
- * Pages of a column chunk: headers (Thrift's compact protocol), codecs, levels and encodings, down to plain arrays.
+ * Pages of a column chunk: headers, codecs, levels and encodings, down to plain arrays.
  * @see https://parquet.apache.org/docs/file-format/data-pages/encodings/
- * @see https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
  */
 import { Buffer } from "node:buffer";
 import { brotliDecompressSync, crc32, gunzipSync, zstdDecompressSync } from "node:zlib";
 import { compressors } from "hyparquet-compressors";
+import { CompactReader, TRUE } from "./compact.ts";
 import { ParquetError } from "./error.ts";
 
 export const PAGE = { data: 0, index: 1, dictionary: 2, dataV2: 3 } as const;
@@ -39,7 +39,7 @@ export interface PageHeader {
 
 /** Parses the header at the start of `bytes`. @throws {RangeError} if `bytes` ends within it. */
 export function readPageHeader(bytes: Uint8Array): PageHeader {
-  const reader = new CompactReader(bytes);
+  const reader = new CompactReader(bytes, "a page header");
   const header: PageHeader = {
     type: -1,
     sizeBytes: -1,
@@ -85,62 +85,6 @@ export function readPageHeader(bytes: Uint8Array): PageHeader {
   });
   header.headerBytes = reader.at;
   return header;
-}
-
-const TRUE = 1, FALSE = 2;
-
-class CompactReader {
-  at = 0;
-  constructor(private readonly bytes: Uint8Array) {}
-
-  private byte(): number {
-    if (this.at >= this.bytes.length) throw new RangeError("a page header ends too early");
-    return this.bytes[this.at++];
-  }
-
-  private varint(): number {
-    let value = 0;
-    for (let shift = 0; shift < 70; shift += 7) {
-      const byte = this.byte();
-      value += (byte & 0x7f) * 2 ** shift;
-      if (byte < 0x80) return value;
-    }
-    throw new ParquetError("a number in a page header is too long");
-  }
-
-  /** A zigzag-encoded integer. */
-  integer(): number {
-    const value = this.varint();
-    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
-  }
-
-  struct(field: (id: number, type: number) => void): void {
-    for (let id = 0;;) {
-      const head = this.byte();
-      if (head === 0) return;
-      id = head >>> 4 === 0 ? this.integer() : id + (head >>> 4);
-      field(id, head & 15);
-    }
-  }
-
-  skip(type: number, depth = 0): void {
-    if (depth > 16) throw new ParquetError("a page header is nested too deeply");
-    if (type === TRUE || type === FALSE) return;
-    if (type === 3) this.byte();
-    else if (type >= 4 && type <= 6) this.varint();
-    else if (type === 7) this.at += 8;
-    else if (type === 8) {
-      const length = this.varint();
-      this.at += length;
-    } else if (type === 9 || type === 10) {
-      const head = this.byte(), count = head >>> 4 === 15 ? this.varint() : head >>> 4, element = head & 15;
-      for (let k = 0; k < count; k++) {
-        if (element === TRUE || element === FALSE) this.byte();
-        else this.skip(element, depth + 1);
-      }
-    } else if (type === 12) this.struct((_, inner) => this.skip(inner, depth + 1));
-    else throw new ParquetError(`a page header has a field of unknown type ${type}`);
-  }
 }
 
 const PAGE_SIZE_BYTES_MAX = 1 << 30;

@@ -8,7 +8,8 @@ import type { Workspace } from "../columns.ts";
 import { pollLongText, pollQuery } from "../long-texts.ts";
 import type { Values } from "./conversion.ts";
 import { ParquetError } from "./error.ts";
-import { type ColumnExtent, readAt } from "./file.ts";
+import { readAt } from "./file.ts";
+import type { ColumnExtent } from "./footer.ts";
 import {
   checkCrc,
   checkPageHeader,

@@ -3,7 +3,7 @@
  * numbers are arrays. Unsupported types are omitted, with the reason.
  * @see https://github.com/apache/parquet-format/blob/master/LogicalTypes.md
  */
-import type { KeyValue, SchemaElement } from "hyparquet";
+import type { SchemaElement } from "hyparquet";
 import { DECIMAL_PRECISION_MAX, decimalTag, geohashTag } from "../../types/wide.ts";
 import * as conversions from "./conversion.ts";
 import type { Conversion } from "./conversion.ts";
@@ -42,15 +42,29 @@ interface Node {
 }
 
 const DEPTH_MAX = 100, DIMENSIONS_MAX = 32;
+/** With the names of the structs around a column. */
+const NAME_LENGTH_MAX = 1_024;
 
-/** @throws {ParquetError} if the elements do not form a tree. */
-export function schemaOf(elements: readonly SchemaElement[], metadata: readonly KeyValue[] | undefined): ParquetSchema {
+/**
+ * @param questdb QuestDB's metadata, if there are any
+ * @throws {ParquetError} if the elements do not form a tree.
+ */
+export function schemaOf(elements: readonly SchemaElement[], questdb: string | undefined): ParquetSchema {
   const { root, leafCount } = treeOf(elements);
   const columns: ParquetColumn[] = [], leftOut: LeftOut[] = [];
-  const names = new Set<string>();
+  const names = new Set<string>(), nextNumbers = new Map<string, number>();
   const unique = (name: string): string => {
+    if (name.length > NAME_LENGTH_MAX) {
+      throw new ParquetError(
+        `the name of a column has ${name.length} characters: at most ${NAME_LENGTH_MAX} are allowed`,
+      );
+    }
+    const lower = name.toLowerCase();
     let free = name;
-    for (let n = 1; names.has(free.toLowerCase()); n++) free = `${name}${n}`;
+    for (let n = nextNumbers.get(lower) ?? 1; names.has(free.toLowerCase()); n++) {
+      free = `${name}${n}`;
+      nextNumbers.set(lower, n + 1);
+    }
     names.add(free.toLowerCase());
     return free;
   };
@@ -79,7 +93,7 @@ export function schemaOf(elements: readonly SchemaElement[], metadata: readonly 
       dimensions,
     });
   };
-  const hints = questdbTypes(metadata);
+  const hints = questdbTypes(questdb);
   root.children.forEach((child, index) => visit(child, child.element.name, 0, hints[index]));
   return { columns, leftOut, leafCount };
 }
@@ -267,8 +281,7 @@ function elementConversion(element: SchemaElement): Conversion | undefined {
 }
 
 /** QuestDB stores its own column types as numbers: the low byte is the type, parameters are above it. */
-function questdbTypes(metadata: readonly KeyValue[] | undefined): (number | undefined)[] {
-  const text = metadata?.find(({ key }) => key === "questdb")?.value;
+function questdbTypes(text: string | undefined): (number | undefined)[] {
   if (text === undefined) return [];
   try {
     const { schema } = JSON.parse(text);
