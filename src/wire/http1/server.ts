@@ -1,4 +1,5 @@
 /** Accepts connections up to the number of slots. Further ones wait for a slot and are refused after a while. */
+import { acceptAll } from "../accept.ts";
 import { Connection } from "./connection.ts";
 import type { ByteConnection } from "../byte-connection.ts";
 import type { HeaderList, Server, ServerOptions } from "./contract.ts";
@@ -9,10 +10,6 @@ const WAITING_MAX = 1024;
 const TICK_MS = 250;
 /** While clients wait, a head that is still incomplete after this time loses its slot. */
 const SPARE_HEAD_MS = 1000;
-/**
- * Pause after an accept error such as a lack of descriptors, because retrying immediately would only waste CPU time.
- */
-const ACCEPT_PAUSE_MS = 100;
 
 interface Waiting {
   connection: Deno.Conn;
@@ -35,9 +32,13 @@ class HttpServer implements Server {
   readonly #accepting: Promise<void>;
   #isClosing = false;
 
-  constructor(private readonly listener: Deno.Listener, private readonly options: ServerOptions) {
+  constructor(private readonly listener: Deno.TcpListener, private readonly options: ServerOptions) {
     this.#ticks = setInterval(() => this.#tick(), TICK_MS);
-    this.#accepting = this.#accept();
+    this.#accepting = acceptAll(listener, {
+      welcome: (connection) => this.#welcome(connection),
+      failed: (error) => options.onError(error),
+      isClosing: () => this.#isClosing,
+    });
   }
 
   get port(): number {
@@ -56,18 +57,6 @@ class HttpServer implements Server {
     for (const connection of [...this.#served, ...this.#ending]) connection.finish();
     await Promise.all(this.#running);
     clearInterval(this.#ticks);
-  }
-
-  async #accept(): Promise<void> {
-    while (!this.#isClosing) {
-      try {
-        this.#welcome(await this.listener.accept());
-      } catch (error) {
-        if (this.#isClosing) return;
-        this.options.onError(error);
-        await new Promise((resolve) => setTimeout(resolve, ACCEPT_PAUSE_MS));
-      }
-    }
   }
 
   #welcome(connection: Deno.Conn): void {

@@ -8,6 +8,7 @@ import { shownAddress, shownText } from "../../log/mod.ts";
 import type { Metrics } from "../../metrics/mod.ts";
 import { offsetOfLine } from "../line/mod.ts";
 import type { Values } from "../../config/mod.ts";
+import { acceptAll } from "../accept.ts";
 import type { ByteConnection } from "../byte-connection.ts";
 import { type Certificate, oneWay } from "../tls/mod.ts";
 import type { lineTcpSettings } from "./settings.ts";
@@ -61,19 +62,11 @@ export function startLineTcp(options: LineTcpOptions): LineTcpServer {
     connections.set(connection, served);
     options.log.debug?.(() => `connected [client=${address}, connections=${connections.size}]`);
   };
-  const accept = async () => {
-    while (!isClosing) {
-      try {
-        welcome(await listener.accept());
-      } catch (error) {
-        if (isClosing) return;
-        options.log.error(`accepting a client failed: ${error}`);
-        // After an error such as a lack of descriptors, retrying immediately would only waste CPU time.
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
-    }
-  };
-  const accepting = accept();
+  const accepting = acceptAll(listener, {
+    welcome,
+    failed: (error) => options.log.error(`accepting a client failed: ${error}`),
+    isClosing: () => isClosing,
+  });
   return {
     port: (listener.addr as Deno.NetAddr).port,
     connectionCount: () => connections.size,

@@ -7,6 +7,7 @@ import { shownAddress, shownText } from "../../log/mod.ts";
 import { ProtocolError } from "../../errors.ts";
 import { AccessAccounts, type Accounts } from "./accounts.ts";
 import type { Gate } from "./authentication.ts";
+import { acceptAll } from "../accept.ts";
 import { Connection } from "./connection.ts";
 import type { ByteConnection } from "../byte-connection.ts";
 import { DEFAULT_LIMITS, type PgOptions } from "./contract.ts";
@@ -82,7 +83,11 @@ class PgServer {
   constructor(private readonly listener: Deno.TcpListener, private readonly gate: Gate) {
     this.options = gate.options;
     this.kept = new KeptMemory(this.options.statementMemoryBytes ?? DEFAULT_LIMITS.statementMemoryBytes);
-    this.accepting = this.accept();
+    this.accepting = acceptAll(listener, {
+      welcome: (conn) => this.welcome(conn),
+      failed: (error) => this.options.log.error(`accepting a PG client failed: ${error}`),
+      isClosing: () => this.isClosing,
+    });
     this.timer = setInterval(() => this.lookAround(), LOOK_AROUND_MS);
   }
 
@@ -105,36 +110,17 @@ class PgServer {
     clearTimeout(end);
   }
 
-  private async accept(): Promise<void> {
-    while (!this.isClosing) {
-      let conn: Deno.TcpConn;
-      try {
-        conn = await this.listener.accept();
-      } catch (error) {
-        if (this.isClosing) return;
-        this.options.log.error(`accepting a PG client failed: ${error}`);
-        // For example, there are no file descriptors left. Retrying immediately would only use the processor.
-        await new Promise((resolve) => setTimeout(resolve, 100));
-        continue;
-      }
-      const limit = this.options.connectionLimit ?? DEFAULT_LIMITS.connectionLimit;
-      if (this.clients.size >= limit + NEWCOMERS_MAX) {
-        closeQuietly(conn);
-        continue;
-      }
-      this.welcome(conn);
-    }
-  }
-
   private welcome(conn: Deno.TcpConn): void {
+    const limit = this.options.connectionLimit ?? DEFAULT_LIMITS.connectionLimit;
+    if (this.clients.size >= limit + NEWCOMERS_MAX) return closeQuietly(conn);
+    // Without this, a small answer would wait for the acknowledgement of the previous one.
+    conn.setNoDelay(true);
     const pid = this.nextPid;
     this.nextPid = this.nextPid === 0x7fffffff ? 1 : this.nextPid + 1;
     const key = crypto.getRandomValues(new Int32Array(1))[0]!;
     const direct = this.options.sockets?.direct(conn) ?? conn;
     const client: Client = { conn: direct, since: performance.now(), key, seenSendingMs: 0, done: Promise.resolve() };
     this.clients.set(pid, client);
-    // Without this, a small answer would wait for the acknowledgement of the previous one.
-    conn.setNoDelay(true);
     client.done = this.serve(pid, client).catch((error) => {
       this.options.metrics?.unhandledErrors.inc();
       this.options.log.error(`a PG connection failed: ${error instanceof Error ? error.stack : error}`);
