@@ -226,6 +226,11 @@ export interface Prepared {
   execute(values: Value[], options: ExecuteOptions): Answer | Promise<Answer>;
 }
 
+/** The statements of a text, with their offsets in it. */
+export interface StatementTexts extends Iterable<{ text: string; at: number }> {
+  readonly length: number;
+}
+
 export interface Session {
   readonly identity: Identity;
   /**
@@ -239,13 +244,12 @@ export interface Session {
     options?: Pick<ExecuteOptions, "signal" | "timeoutMs">,
   ): Prepared | Promise<Prepared>;
   /**
-   * Splits a text at its semicolons, with the offset of each statement in `text`. Long texts are split by another
-   * thread, as in `prepare`.
+   * Splits a text at its semicolons. Long texts are split by another thread, as in `prepare`.
    */
   split(
     text: string,
     options?: Pick<ExecuteOptions, "signal" | "timeoutMs">,
-  ): { text: string; at: number }[] | Promise<{ text: string; at: number }[]>;
+  ): StatementTexts | Promise<StatementTexts>;
   /**
    * Returns the query with its SAMPLE BY narrowed to a time range, with finer buckets. Undefined if there is no SAMPLE
    * BY that can be narrowed, or the query is long. @throws {SqlError} if it cannot be parsed.

@@ -39,7 +39,7 @@ export interface Wanted {
 export type Order =
   | { [W in keyof Wanted]: StatementOrder & { want: W } }[keyof Wanted]
   /** The statements of a text. */
-  | { want: "parts"; text: string }
+  | { want: "bounds"; text: string }
   /** The lines of EXPLAIN ANALYZE for a plan that has run. `text` is the statement. */
   | { want: "analysis"; text: string; analysis: PackedAnalysis };
 
@@ -172,9 +172,9 @@ export class Planner {
     return this.add({ ...order, want } as Order, options) as Promise<Wanted[W]>;
   }
 
-  /** Splits a text into its statements. */
-  parts(text: string, options: WaitOptions = {}): Promise<{ text: string; at: number }[]> {
-    return this.add({ want: "parts", text }, options) as Promise<{ text: string; at: number }[]>;
+  /** `boundsOf` the statements of a text. */
+  bounds(text: string, options: WaitOptions = {}): Promise<Uint32Array> {
+    return this.add({ want: "bounds", text }, options) as Promise<Uint32Array>;
   }
 
   /** The lines of EXPLAIN ANALYZE. */

@@ -166,10 +166,7 @@ Deno.test("the planner fills in values that are known only at run time", async (
     assert.match(lines.join("\n"), /Scan t.*\[table 1/);
     const metadata = await planner.want("plan", order(`select ${list(500, (k) => `id + ${k}`)} from tables()`));
     assert.doesNotMatch(textOf(unpackPlan(metadata)), /metadata/);
-    assert.deepEqual(await planner.parts(" select 1; select ';' "), [{ text: "select 1", at: 1 }, {
-      text: "select ';'",
-      at: 11,
-    }]);
+    assert.deepEqual(await planner.bounds(" select 1; select ';' "), Uint32Array.of(1, 9, 11, 22));
   });
 });
 
@@ -249,38 +246,38 @@ const ODD = script(`
 Deno.test("a failing thread ends only its own statement", async () => {
   let unhandled = 0;
   await withPlanner({ workerUrl: ODD, onUnhandledError: () => unhandled++ }, async (planner, logged) => {
-    const crash = planner.parts("crash");
-    const behind = planner.parts("next");
+    const crash = planner.bounds("crash");
+    const behind = planner.bounds("next");
     await assert.rejects(crash, { name: "SqlError", sqlState: "XX000" });
     assert.equal(await behind as unknown, "next");
     assert.match(logged.join(), /CRITICAL .*broken/);
     assert.equal(unhandled, 1);
   });
   await withPlanner({ workerUrl: script("} this is no code {") }, async (planner) => {
-    for (let k = 0; k < 2; k++) await assert.rejects(planner.parts("text"), { sqlState: "XX000" });
+    for (let k = 0; k < 2; k++) await assert.rejects(planner.bounds("text"), { sqlState: "XX000" });
   });
 });
 
 Deno.test("a statement is abandoned when it is cancelled or out of time, even while it waits for the thread", async () => {
   await withPlanner({ workerUrl: ODD }, async (planner) => {
     const controller = new AbortController();
-    const running = planner.parts("until cancelled", { signal: controller.signal });
-    const waiting = planner.parts("until cancelled", { timeoutMs: 1 });
+    const running = planner.bounds("until cancelled", { signal: controller.signal });
+    const waiting = planner.bounds("until cancelled", { timeoutMs: 1 });
     await assert.rejects(waiting, { name: "SqlError", sqlState: "57014", message: /time-out of 1 ms/ });
     controller.abort();
     await assert.rejects(running, { name: "SqlError", sqlState: "57014" });
-    await assert.rejects(planner.parts("until cancelled", { timeoutMs: 1 }), { sqlState: "57014" });
-    assert.equal(await planner.parts("next") as unknown, "next");
+    await assert.rejects(planner.bounds("until cancelled", { timeoutMs: 1 }), { sqlState: "57014" });
+    assert.equal(await planner.bounds("next") as unknown, "next");
   });
   await withPlanner({ workerUrl: ODD, timeoutMs: 1 }, async (planner) => {
-    await assert.rejects(planner.parts("until cancelled"), { message: /time-out of 1 ms/ });
+    await assert.rejects(planner.bounds("until cancelled"), { message: /time-out of 1 ms/ });
   });
 });
 
 Deno.test("a thread that does not stop is replaced", async () => {
   await withPlanner({ workerUrl: ODD, stuckMs: 1 }, async (planner, logged) => {
-    await assert.rejects(planner.parts("hang", { timeoutMs: 1 }), { sqlState: "57014" });
-    assert.equal(await planner.parts("next") as unknown, "next");
+    await assert.rejects(planner.bounds("hang", { timeoutMs: 1 }), { sqlState: "57014" });
+    assert.equal(await planner.bounds("next") as unknown, "next");
     assert.match(logged.join(), /does not stop/);
   });
 });
@@ -289,20 +286,20 @@ Deno.test("shorter statements go first, and the idle thread ends", async () => {
   await withPlanner({ workerUrl: ODD, idleMs: 1 }, async (planner) => {
     assert.equal(planner.isRunning, false);
     const ended: unknown[] = [];
-    const add = (text: string) => planner.parts(text).then((value) => ended.push(value));
+    const add = (text: string) => planner.bounds(text).then((value) => ended.push(value));
     await Promise.all([add("first"), add("the longest of all"), add("longer"), add("short")]);
     assert.deepEqual(ended, ["first", "short", "longer", "the longest of all"]);
     while (planner.isRunning) await new Promise((resolve) => setTimeout(resolve, 1));
-    assert.equal(await planner.parts("again") as unknown, "again");
+    assert.equal(await planner.bounds("again") as unknown, "again");
   });
 });
 
 Deno.test("closing the planner ends all statements that wait for it", async () => {
   await withPlanner({ workerUrl: ODD }, async (planner) => {
-    const statements = [planner.parts("hang"), planner.parts("next")];
+    const statements = [planner.bounds("hang"), planner.bounds("next")];
     const ended = Promise.allSettled(statements);
     planner.close();
     for (const { status } of await ended) assert.equal(status, "rejected");
-    assert.throws(() => planner.parts("late"), { sqlState: "57014" });
+    assert.throws(() => planner.bounds("late"), { sqlState: "57014" });
   });
 });

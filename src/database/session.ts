@@ -1,7 +1,7 @@
 /** The session of a client: statements, prepared once and executed often, and its transaction. */
 import type { Answer, Client, ExecuteOptions, Identity, Prepared, Session, SpooledRows } from "../api.ts";
 import { failedTransaction, movedError, SqlError, SQLSTATE, type SubqueryList, TableClosedError } from "../errors.ts";
-import { finerSamples, type SampleRange, type Savepoints, splitScript } from "../sql/mod.ts";
+import { finerSamples, type SampleRange, type Savepoints, Script, splitScript } from "../sql/mod.ts";
 import type { Catalogue } from "../storage/contract.ts";
 import { visibleTables } from "./access/visible.ts";
 import { type Core, SERVER } from "./core.ts";
@@ -139,8 +139,9 @@ export class DatabaseSession implements Session {
   split(
     text: string,
     options: WaitOptions = {},
-  ): { text: string; at: number }[] | Promise<{ text: string; at: number }[]> {
-    return text.length <= QUICK_TEXT_LENGTH_MAX ? splitScript(text) : this.core.planner.parts(text, options);
+  ): Script | Promise<Script> {
+    if (text.length <= QUICK_TEXT_LENGTH_MAX) return splitScript(text);
+    return this.core.planner.bounds(text, options).then((bounds) => new Script(text, bounds));
   }
 
   readSpooled(

@@ -37,4 +37,4 @@ export {
   type StatementServices,
 } from "./statements/statement.ts";
 export type { ChangedTable, CopyOrder, RetypedColumn } from "./statements/statement.ts";
-export { splitScript } from "./script.ts";
+export { boundsOf, Script, splitScript } from "./script.ts";

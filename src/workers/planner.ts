@@ -19,7 +19,7 @@ import { packPlan, scansOf, treeOf, unpackPlan } from "../engine/packed-plan.ts"
 import { parquetSchema } from "../engine/parquet/file.ts";
 import { postedError } from "../engine/posted-error.ts";
 import { CANCEL, cancelError } from "../engine/slot.ts";
-import { type Effort, explainNodes, FULL_EFFORT, splitScript, substituteCalls, usesClock } from "../sql/mod.ts";
+import { boundsOf, type Effort, explainNodes, FULL_EFFORT, substituteCalls, usesClock } from "../sql/mod.ts";
 import type { Plan } from "../sql/plan.ts";
 import { mapPlan, mapStatement } from "../sql/planner/nodes.ts";
 import { returnGarbage } from "./memory-release.ts";
@@ -62,7 +62,7 @@ self.onmessage = ({ data }: MessageEvent<ToPlanner>) => {
 };
 
 function carryOut(order: Order, transfer: Transferable[]): unknown {
-  if (order.want === "parts") return splitScript(order.text);
+  if (order.want === "bounds") return boundsOf(order.text);
   if (order.want === "analysis") {
     const { statement, details } = order.analysis;
     return explainNodes(mapStatement(statement, unpackPlan), details);

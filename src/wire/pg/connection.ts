@@ -1,6 +1,13 @@
 /** Serves one logged-in client: reads messages and answers them in order. */
 import { clearImmediate, setImmediate } from "node:timers";
-import { type ConnectionState, type ExecuteOptions, type Prepared, type Session, shownUser } from "../../api.ts";
+import {
+  type ConnectionState,
+  type ExecuteOptions,
+  type Prepared,
+  type Session,
+  shownUser,
+  type StatementTexts,
+} from "../../api.ts";
 import { ProviderUnavailable } from "../../auth/mod.ts";
 import {
   failedTransaction,
@@ -355,7 +362,7 @@ export class Connection implements ConnectionState {
     return { signal: this.abort.signal, timeoutMs: this.settings.statementTimeoutMs };
   }
 
-  private split(text: string): { text: string; at: number }[] | Promise<{ text: string; at: number }[]> {
+  private split(text: string): StatementTexts | Promise<StatementTexts> {
     if (!text.includes(";")) return [{ text, at: 0 }];
     const parts = this.session.split(text, this.waitOptions);
     return parts instanceof Promise ? this.whileRunning(parts) : parts;
@@ -382,8 +389,10 @@ export class Connection implements ConnectionState {
       if (this.portals.get("") !== undefined) await this.closePortal("");
       const parts = await this.split(text);
       if (parts.length === 0) this.output.emptyQueryResponse();
-      for (const [k, part] of parts.entries()) {
+      let left = parts.length;
+      for (const part of parts) {
         ({ text: current, at } = part);
+        left--;
         if (parts.length > 1) this.beginRequest();
         const begun = this.statement(current, at, []);
         const statement = begun instanceof Promise ? await begun : begun;
@@ -394,12 +403,12 @@ export class Connection implements ConnectionState {
         const { signal } = this.abort;
         try {
           const step = await this.step(portal, 0, performance.now());
-          if (k === parts.length - 1 && this.hasRequest) await this.endRequest();
+          if (left === 0 && this.hasRequest) await this.endRequest();
           this.complete(step);
         } finally {
           await this.closed(portal);
         }
-        if (k === parts.length - 1) continue;
+        if (left === 0) continue;
         if (this.output.isFull || this.options.turn.isDue(this.sliceMs)) await this.pauseScript();
         // A statement that has its result already is not cancelled any more.
         signal.throwIfAborted();
@@ -432,7 +441,7 @@ export class Connection implements ConnectionState {
       this.statements.set(name, statement);
       this.output.parseComplete();
     };
-    const go = (parts: { at: number }[]): void | Promise<void> => {
+    const go = (parts: StatementTexts): void | Promise<void> => {
       const [, second] = parts;
       if (second !== undefined) {
         throw new SqlError("a prepared statement must be a single statement: found more after ';'", second.at);
