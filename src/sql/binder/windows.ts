@@ -198,6 +198,7 @@ export class WindowCollector implements WindowSink {
       throw notSupported("a frame that ends FOLLOWING", frame.end.wordAt);
     }
     if (start !== undefined && end !== undefined && start > end) {
+      if (frame.start.kind === "preceding") return NO_ROWS;
       throw new SqlError(
         "the frame ends before it starts",
         "wordAt" in frame.end ? frame.end.wordAt : frame.end.at,
@@ -286,6 +287,9 @@ function refuseDefault(value: Expr, otherwise: Expr, at: number): void {
   if (!isWhole || (otherwise.type !== "FLOAT" && otherwise.type !== "DOUBLE")) return;
   throw typeMismatch(`the default has type ${displayName(otherwise.type)}: expected ${displayName(value.type)}`, at);
 }
+
+/** A frame without rows: QuestDB accepts ends that precede the start. */
+const NO_ROWS: WindowFrame = { unit: "rows", start: -1n, end: -2n, excludeCurrentRow: false };
 
 /** The default frame: up to the current row if ordered, else the whole partition. */
 export function wholeFrame(ordered: boolean): WindowFrame {
