@@ -16,7 +16,7 @@ import {
 } from "../storage/mod.ts";
 import { quotedName } from "../sql/mod.ts";
 import { BucketTimes, max, min, timeOf } from "./bucket-times.ts";
-import { multiplesOf, Periods } from "./periods.ts";
+import { multiplesOf, nextTick, Periods } from "./periods.ts";
 import { nanosOf } from "../types/calendar.ts";
 import type { Value } from "../types/mod.ts";
 
@@ -259,9 +259,12 @@ export class MaterializedViews {
     if (fault !== undefined) return;
     if (refresh.kind === "immediate" && !this.isUpToDate(state, baseId)) this.changed(state.id);
     if (refresh.kind !== "timer") return;
-    const { every, startMicros, timeZone } = refresh, now = this.options.nowMicros();
-    const { end } = multiplesOf(every, { timeZone, from: BigInt(startMicros) }).of(now);
-    state.timer = sleep(end - now, () => this.due(state), () => this.rest(state, this.definitionOf(state)!));
+    const now = this.options.nowMicros();
+    state.timer = sleep(
+      nextTick(refresh, now) - now,
+      () => this.due(state),
+      () => this.rest(state, this.definitionOf(state)!),
+    );
   }
 
   /** Refreshes the view when another period is complete. Its first refresh is not begun by a period. */

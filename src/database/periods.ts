@@ -1,7 +1,7 @@
 /** Times at which materialized views are refreshed: the multiples of a unit, and the periods of a view with PERIOD. */
 import { TimeBuckets } from "../engine/mod.ts";
 import { letterOf, microsIn } from "../sql/mod.ts";
-import type { RefreshPeriod, UnitCount } from "../sql/plan.ts";
+import type { RefreshPeriod, RefreshRule, UnitCount } from "../sql/plan.ts";
 
 /** Multiples of a unit in a zone (UTC by default), from the epoch on or from `from`. `type`: of the times. */
 export function multiplesOf(
@@ -10,6 +10,14 @@ export function multiplesOf(
 ): TimeBuckets {
   const sampling = { count, unit: letterOf(unit), align: "calendar", timeZone, offset: 0n, from } as const;
   return new TimeBuckets(sampling, type, 0n);
+}
+
+type RefreshTimer = Extract<RefreshRule, { kind: "timer" }>;
+
+/** The next time of a timer: its start, or a multiple of its unit after it. */
+export function nextTick({ every, startMicros, timeZone }: RefreshTimer, nowMicros: bigint): bigint {
+  const from = BigInt(startMicros), ticks = multiplesOf(every, { timeZone, from }), start = ticks.shownAt(from);
+  return nowMicros < start ? start : ticks.of(nowMicros).end;
 }
 
 export class Periods {

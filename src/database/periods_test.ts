@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { RefreshPeriod, UnitCount } from "../sql/plan.ts";
 import { typeOf } from "../types/mod.ts";
-import { Periods } from "./periods.ts";
+import { nextTick, Periods } from "./periods.ts";
 
 const MICROS = typeOf("TIMESTAMP").text;
 const hour: UnitCount = { count: 1, unit: "HOUR" }, day: UnitCount = { count: 1, unit: "DAY" };
@@ -64,5 +64,23 @@ for (const { title, now, to, next, ...period } of cases) {
     const periods = new Periods({ startMicros: 0, length: hour, ...period });
     assert.equal(MICROS.format(periods.completeTo(micros(now))), MICROS.format(micros(to)));
     assert.equal(MICROS.format(periods.next(micros(now))), MICROS.format(micros(next)));
+  });
+}
+
+const ticks = [
+  { title: "the start, if it is to come", now: "2024-01-01T11:10", zone: undefined, to: "2024-01-03T00:00" },
+  {
+    title: "the start in the zone's local time",
+    now: "2024-01-01T11:10",
+    zone: "America/New_York",
+    to: "2024-01-03T05:00",
+  },
+  { title: "a multiple of the unit after it", now: "2024-01-03T07:10", zone: undefined, to: "2024-01-03T08:00" },
+];
+for (const { title, now, zone, to } of ticks) {
+  Deno.test(`nextTick() is ${title}`, () => {
+    const micros = (text: string) => MICROS.parse(text) as bigint;
+    const timer = { every: hour, startMicros: Number(micros("2024-01-03")), timeZone: zone, kind: "timer" as const };
+    assert.equal(MICROS.format(nextTick(timer, micros(now))), MICROS.format(micros(to)));
   });
 }

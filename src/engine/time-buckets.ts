@@ -37,8 +37,11 @@ export class TimeBuckets {
   private readonly origin: bigint;
   /** Offset of months and years from the calendar's. */
   private readonly monthShift: bigint = 0n;
-  /** The first bucket in UTC from an origin: it has earlier times, too, which are those between FROM and FROM plus the offset. */
-  private readonly first: bigint | undefined;
+  /**
+   * The start of the first bucket, if rows may precede it: they are selected from FROM in UTC, and buckets begin at FROM in local time
+   * plus the offset. The first bucket has these rows, too.
+   */
+  readonly first: bigint | undefined;
 
   /** `first`: the first row's time, for ALIGN TO FIRST OBSERVATION. */
   constructor(private readonly sampling: Sampling, timeType: string, first: bigint) {
@@ -55,7 +58,8 @@ export class TimeBuckets {
     if (align === "first observation") this.origin = first;
     else if (from !== undefined) {
       this.origin = from + offset;
-      if (this.zone === undefined && offset > 0n) this.first = this.origin;
+      const first = this.shownAt(this.origin);
+      if (first > from) this.first = first;
     } else if (this.stride === 0n) {
       // A month plus the offset, not a number of days into the month: months differ in length.
       this.origin = 0n;
@@ -71,7 +75,7 @@ export class TimeBuckets {
 
   /** The bucket of an instant. */
   of(time: bigint): Bucket {
-    if (this.first !== undefined && time < this.first) return { start: this.first, end: this.next(this.first) };
+    if (this.first !== undefined && time < this.first) return { start: this.first, end: this.after(this.first) };
     const local = this.toLocal(time);
     const start = this.floor(local);
     const end = this.next(start);

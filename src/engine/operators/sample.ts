@@ -301,8 +301,8 @@ class Filler {
     const bucketOf = (i: number) => start[first + (ordered ? ordered[i] : i)];
     const hasTimes = untimed < kept.rowCount;
     if (!hasTimes && !(padded && from !== undefined && to !== undefined)) return undefined;
-    let low = padded && from !== undefined ? known.of(known.shownAt(from)).start : bucketOf(untimed);
-    // For rows FROM is an instant, for buckets a local time: west of Greenwich some rows precede the first bucket.
+    let low = padded && from !== undefined ? known.of(from).start : bucketOf(untimed);
+    // Clocks that are turned back at FROM.
     if (hasTimes && bucketOf(untimed) < low) low = bucketOf(untimed);
     let high = hasTimes ? bucketOf(kept.rowCount - 1) : low;
     if (padded && to !== undefined) {

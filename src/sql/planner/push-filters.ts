@@ -212,7 +212,7 @@ const TURNED_BACK_DAYS = 2n;
 
 /**
  * Conditions that all rows of the buckets that begin within the intervals pass. A bucket begins with or before its rows,
- * but for the first one after FROM with an offset.
+ * but for the first one after FROM.
  */
 function rowsOfBuckets({ time, sampling }: SampleNode, asked: readonly Interval[]): Expr[] {
   const conditions: Expr[] = [], { type } = time, at = "at" in time ? time.at : 0;
@@ -224,11 +224,10 @@ function rowsOfBuckets({ time, sampling }: SampleNode, asked: readonly Interval[
       type: "BOOLEAN",
       at,
     });
-  const low = asked[0]![0], high = asked.at(-1)![1];
-  const firstStart = sampling.from === undefined ? LOWEST_TIME : sampling.from + sampling.offset;
-  if (low > firstStart) compared(">=", low);
+  const low = asked[0]![0], high = asked.at(-1)![1], buckets = new TimeBuckets(sampling, type, 0n);
+  if (low > (buckets.first ?? LOWEST_TIME)) compared(">=", low);
   if (high < HIGHEST_TIME) {
-    const ticksADay = 86_400_000_000_000n / nanosOf(type), { end } = new TimeBuckets(sampling, type, 0n).of(high);
+    const ticksADay = 86_400_000_000_000n / nanosOf(type), { end } = buckets.of(high);
     const last = end + (sampling.timeZone === "" ? 0n : TURNED_BACK_DAYS * ticksADay);
     if (last < HIGHEST_TIME) compared("<", last);
   }
