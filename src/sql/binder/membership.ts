@@ -47,8 +47,15 @@ function positive(expressions: ExpressionBinder, e: InExpression, scope: Scope):
     }
   }
   const [settled, ...others] = expressions.settleAlike([operand, ...items]);
-  refuseOtherKinds(settled, others, e);
-  return inList(expressions, settled, others, e);
+  const tested = characterAsText(settled, others);
+  refuseOtherKinds(tested, others, e);
+  return inList(expressions, tested, others, e);
+}
+
+/** A constant of one character is a text beside texts. */
+function characterAsText(operand: Expr, items: Expr[]): Expr {
+  const isCharacter = operand.kind === "constant" && operand.type === "CHAR";
+  return isCharacter && items.some((item) => isText(item.type)) ? { ...operand, type: "STRING" } : operand;
 }
 
 function isOpen(item: Expr): boolean {
