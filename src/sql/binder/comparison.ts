@@ -111,6 +111,7 @@ function charAgainstText(operator: string, side: Expr, other: Expr): Expr | unde
   if (side.type !== "CHAR" || other.kind !== "constant" || other.type === "CHAR" || typeof other.value !== "string") {
     return undefined;
   }
+  if (other.value.length === 1) return undefined;
   if (operator === "=") return FALSE;
   if (operator === "!=") return TRUE;
   return undefined;
