@@ -11,6 +11,7 @@ import {
   type SortKey,
   type SortNode,
 } from "../plan.ts";
+import { registry } from "../functions/mod.ts";
 import { remembered } from "../remembered.ts";
 import { isTimestamp } from "./types.ts";
 
@@ -22,13 +23,26 @@ export function columnsOf(plan: Plan): Expr[] {
   return plan.columns.map((_, index) => columnOf(plan, index));
 }
 
-/** The designated timestamp is kept if it is among the expressions. */
+/** The designated timestamp is kept if it is among the expressions, or else moved by constants. */
 export function project(input: Plan, expressions: Expr[], names: string[]): ProjectNode {
   const columns: Column[] = expressions.map((expression, i) => ({ name: names[i]!, type: expression.type }));
-  const timestamp = input.timestamp < 0
-    ? -1
-    : expressions.findIndex((e) => e.kind === "column" && e.index === input.timestamp);
-  return { node: "project", input, expressions, columns, timestamp, order: timestamp < 0 ? "none" : input.order };
+  return { node: "project", input, expressions, columns, ...timeAmong(expressions, input) };
+}
+
+/** The designated timestamp among expressions over `input`, and the order of the rows by it. */
+export function timeAmong(expressions: readonly Expr[], input: Plan): Pick<Plan, "timestamp" | "order"> {
+  const isTime = (e: Expr | undefined) => e?.kind === "column" && e.index === input.timestamp;
+  const timestamp = expressions.findIndex(isTime);
+  if (timestamp >= 0) return { timestamp, order: input.order };
+  for (const [index, e] of expressions.entries()) {
+    if (e.kind !== "call" || !isTime(e.args[0])) continue;
+    const { movesTime } = registry.resolve(e.function).entry;
+    if (movesTime === undefined || !e.args.slice(1).every((arg) => arg.kind === "constant" && arg.value !== null)) {
+      continue;
+    }
+    return { timestamp: index, order: movesTime.keepsOrder ? input.order : "none" };
+  }
+  return { timestamp: -1, order: "none" };
 }
 
 export function filter(input: Plan, predicate: Expr): FilterNode {

@@ -32,6 +32,7 @@ import {
   rewrite,
   sameExpr,
   sort,
+  timeAmong,
   timeOf,
   walk,
 } from "./plans.ts";
@@ -600,8 +601,7 @@ class SelectBinder {
       return { expression: { kind: "column", index, type: expressions[index]!.type }, descending, nulls };
     });
     const timestamp = this.plan.timestamp;
-    const hidesTime = timestamp >= 0 && !grouped && !distinct &&
-      !expressions.some((e) => e.kind === "column" && e.index === timestamp);
+    const hidesTime = timestamp >= 0 && !grouped && !distinct && timeAmong(expressions, this.plan).timestamp < 0;
     const keepsTime = hidesTime && (this.options.keepTimestamp === true || keys.length > 0);
     if (keepsTime) {
       expressions.push(columnOf(this.plan, timestamp));

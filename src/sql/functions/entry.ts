@@ -51,6 +51,11 @@ export interface FunctionEntry {
    */
   nulls: "propagate" | "custom";
   volatility: "immutable" | "stable" | "volatile";
+  /**
+   * Moves its first argument, a time, by its others. If these are constants, the moved designated timestamp is the designated timestamp
+   * of a query that does not select the column itself. `keepsOrder`: rows in order of the argument are in order of the result.
+   */
+  movesTime?: { keepsOrder: boolean };
   /** Some values are errors. A null of this argument never is, so it protects rows that a CASE or a condition leaves out. */
   fallible?: number;
   summary: string;

@@ -74,6 +74,9 @@ function floorMonths(time: IrNode, step: IrNode, origin: IrNode, more: number, d
   });
 }
 
+/** Several days become the last one of a shorter month, and their hours mix. */
+const DAYS_MEET = { keepsOrder: false };
+
 const entries: FunctionEntry[] = [];
 
 for (const type of STAMPS) {
@@ -136,6 +139,7 @@ for (const type of STAMPS) {
       type,
       "The time advanced by a number of steps.",
       {
+        movesTime: { keepsOrder: true },
         emit: ([t, count, by]) => i64.add(t, i64.mul(count, by)),
       },
     ),
@@ -144,12 +148,17 @@ for (const type of STAMPS) {
       [time, { name: "count", type: "LONG" }, step],
       type,
       "The time advanced by a number of its own units.",
-      { emit: ([t, count, parts]) => ifElse(i64.leS(parts, ZERO64), t, i64.add(t, i64.divS(count, parts))) },
+      {
+        movesTime: { keepsOrder: true },
+        emit: ([t, count, parts]) => ifElse(i64.leS(parts, ZERO64), t, i64.add(t, i64.divS(count, parts))),
+      },
     ),
     entry("dateadd_months", [time, { name: "count", type: "INT" }], type, "The time advanced by a number of months.", {
+      movesTime: DAYS_MEET,
       batch: adding((value, count) => addMonths(value, count, unitsADay(type))),
     }),
     entry("dateadd_years", [time, { name: "count", type: "INT" }], type, "The time advanced by a number of years.", {
+      movesTime: DAYS_MEET,
       batch: adding((value, count) => addYears(value, count, unitsADay(type))),
     }),
     entry(
