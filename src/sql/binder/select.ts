@@ -588,22 +588,25 @@ class SelectBinder {
     const visible = items.length;
     // Order keys that are not selected become hidden columns.
     const distinct = select.distinct && !(grouped && this.aggregates.length > 0 && !this.repeats);
+    const { timestamp } = this.plan, shown = timeAmong(expressions, this.plan);
     const keys: SortKey[] = orders.map((order) => {
       const { descending, nulls } = order.order;
       if (distinct && order.expr !== undefined) {
         return { expression: overOutput(order.expr, items, order.order.at), descending, nulls };
       }
       let index = order.output;
+      const byTime = order.expr?.kind === "column" && order.expr.index === timestamp;
+      if (byTime && shown.order !== "none") index = shown.timestamp;
       if (index === undefined) {
         index = expressions.push(order.expr!) - 1;
         names.push(`order key ${index}`);
       }
       return { expression: { kind: "column", index, type: expressions[index]!.type }, descending, nulls };
     });
-    const timestamp = this.plan.timestamp;
-    const hidesTime = timestamp >= 0 && !grouped && !distinct && timeAmong(expressions, this.plan).timestamp < 0;
+    const hidesTime = timestamp >= 0 && !distinct && shown.timestamp < 0;
     const keepsTime = hidesTime && (this.options.keepTimestamp === true || keys.length > 0);
-    if (keepsTime) {
+    // It may be an order key already.
+    if (keepsTime && timeAmong(expressions, this.plan).timestamp < 0) {
       expressions.push(columnOf(this.plan, timestamp));
       names.push(this.plan.columns[timestamp]!.name);
     }
