@@ -16,7 +16,7 @@ import {
 } from "../storage/mod.ts";
 import { quotedName } from "../sql/mod.ts";
 import { BucketTimes, max, min, timeOf } from "./bucket-times.ts";
-import { multiplesOf, nextTick, Periods } from "./periods.ts";
+import { nextTick, Periods } from "./periods.ts";
 import { nanosOf } from "../types/calendar.ts";
 import type { Value } from "../types/mod.ts";
 
