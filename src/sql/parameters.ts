@@ -27,7 +27,7 @@ export function parameterValue(e: Expr, values: readonly Value[]): Expr | undefi
 /** Functions that the server evaluates before the engine runs, by name. */
 const SERVED = new Map(FUNCTIONS.flatMap(({ name, served }) => served === undefined ? [] : [[name, served]]));
 
-function servedName(id: string): string | undefined {
+export function servedName(id: string): string | undefined {
   const name = id.slice(0, id.indexOf("("));
   return SERVED.has(name) ? name : undefined;
 }

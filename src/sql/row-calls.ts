@@ -4,10 +4,19 @@
  */
 import { notSupported } from "../errors.ts";
 import type { Value } from "../types/mod.ts";
-import { columnOf, project, rewrite } from "./binder/plans.ts";
-import type { Expr, LimitNode, Plan, ProjectNode, SortNode } from "./plan.ts";
-import { callOfRow } from "./parameters.ts";
-import { nodeExpressions, visitPlan } from "./planner/nodes.ts";
+import { AND, and, columnOf, conjuncts, filter, OR, project, rewrite } from "./binder/plans.ts";
+import {
+  childrenOf,
+  type Expr,
+  type FilterNode,
+  inputsOf,
+  type LimitNode,
+  type Plan,
+  type ProjectNode,
+  type SortNode,
+} from "./plan.ts";
+import { callOfRow, servedName } from "./parameters.ts";
+import { mapExpressions, nodeExpressions, visitPlan } from "./planner/nodes.ts";
 
 export interface RowCalls {
   name: string;
@@ -20,19 +29,51 @@ export interface RowCalls {
 
 type Call = Extract<Expr, { kind: "call" }>;
 
-/** Undefined if there is no such call. @throws {SqlError} if it is not in the select list of the outermost query, or there are several. */
+/** Undefined if there is no such call. @throws {SqlError} beside another call to the server, or if its rows are not known. */
 export function rowCalls(plan: Plan): RowCalls | undefined {
   const calls: Call[] = [];
+  let isConditional = false;
   visitPlan(plan, (node) => {
-    for (const expr of nodeExpressions(node)) {
+    for (const expr of nodeExpressions(node).flatMap((e) => node.node === "filter" ? conjuncts(e) : [e])) {
       rewrite(expr, (e) => {
-        if (callOfRow(e) !== undefined) calls.push(e as Call);
+        if (e.kind !== "call" || servedName(e.function) === undefined) return undefined;
+        calls.push(e);
+        isConditional ||= !isAlwaysMade(e, expr);
         return undefined;
       });
     }
   });
-  const [call] = calls;
+  const call = calls.find((call) => callOfRow(call) !== undefined);
   if (call === undefined) return undefined;
+  const name = callOfRow(call)!,
+    given = calls.length > 1 || isConditional ? undefined : argumentsInList(plan, call) ?? argumentsOf(plan, call);
+  if (given === undefined) {
+    throw notSupported(
+      `${name}() of a column beside other calls to the server, under a condition or below LIMIT`,
+      call.at,
+    );
+  }
+  const [argument] = call.args as [Expr];
+  return {
+    name,
+    at: call.at,
+    arguments: given,
+    answered(accepted) {
+      const result: Expr = accepted.length === 0
+        ? NEVER
+        : { kind: "in", operand: argument, values: [...accepted], type: "BOOLEAN" };
+      return inPlaceOf(call, plan, result);
+    },
+  };
+}
+
+const NEVER: Expr = { kind: "constant", value: false, type: "BOOLEAN" };
+
+const inPlaceOf = (call: Call, plan: Plan, result: Expr) =>
+  mapExpressions(plan, (expr) => rewrite(expr, (e) => e === call ? result : undefined));
+
+/** Of a call in the select list of the outermost query: the arguments of the rows of the result. */
+function argumentsInList(plan: Plan, call: Call): Plan | undefined {
   // The nodes above the one with the call, which keep its columns or some of them.
   const above: (LimitNode | SortNode | ProjectNode)[] = [];
   let list = plan;
@@ -40,19 +81,10 @@ export function rowCalls(plan: Plan): RowCalls | undefined {
     above.push(list);
     list = list.input;
   }
-  const name = callOfRow(call)!;
-  if (calls.length > 1 || list.node !== "project") {
-    throw notSupported(`${name}() of a column, except once in the select list of the outermost query`, call.at);
-  }
-  const [argument] = call.args as [Expr];
-  const inPlace = (input: ProjectNode, result: Expr): ProjectNode => ({
-    ...input,
-    expressions: input.expressions.map((expr) => rewrite(expr, (e) => e === call ? result : undefined)),
-  });
-  const never: Expr = { kind: "constant", value: false, type: "BOOLEAN" };
-  const column = { name: "argument", type: argument.type };
+  if (list.node !== "project") return undefined;
   // The argument is another column at the end.
-  const without = inPlace(list, never);
+  const [argument] = call.args as [Expr], column = { name: "argument", type: argument.type };
+  const without = inPlaceOf(call, list, NEVER) as ProjectNode;
   let wider: Plan = {
     ...without,
     expressions: [...without.expressions, argument],
@@ -64,19 +96,34 @@ export function rowCalls(plan: Plan): RowCalls | undefined {
       ? { ...node, input: wider, expressions: [...node.expressions, last], columns: [...node.columns, column] }
       : { ...node, input: wider, columns: wider.columns };
   }
-  return {
-    name,
-    at: call.at,
-    arguments: project(wider, [columnOf(wider, wider.columns.length - 1)], [column.name]),
-    answered(accepted) {
-      const result: Expr = accepted.length === 0
-        ? never
-        : { kind: "in", operand: argument, values: [...accepted], type: "BOOLEAN" };
-      let answered: Plan = inPlace(list as ProjectNode, result);
-      for (const node of above.toReversed()) answered = { ...node, input: answered };
-      return answered;
-    },
-  };
+  return project(wider, [columnOf(wider, wider.columns.length - 1)], [column.name]);
+}
+
+/** Of a call in WHERE, in a list that is made distinct, and in what is grouped: the arguments of the rows that pass the other conditions. */
+function argumentsOf(plan: Plan, call: Call): Plan | undefined {
+  if (plan.node === "limit") return undefined;
+  if (!isIn(call, nodeExpressions(plan))) {
+    return inputsOf(plan).map((input) => argumentsOf(input, call)).find((found) => found !== undefined);
+  }
+  const rows = plan.node === "filter"
+    ? others(plan, call)
+    : plan.node === "aggregate" || plan.node === "project"
+    ? plan.input
+    : undefined;
+  return rows && project(rows, call.args, ["argument"]);
+}
+
+function others({ input, predicate }: FilterNode, call: Call): Plan {
+  const passed = and(conjuncts(predicate).filter((part) => !isIn(call, [part])));
+  return passed === undefined ? input : filter(input, passed);
+}
+
+/** False if a condition in `expr`, of CASE, AND or OR, decides about the call. */
+function isAlwaysMade(call: Call, expr: Expr): boolean {
+  if (expr === call) return true;
+  const parts = childrenOf(expr), place = parts.findIndex((part) => isIn(call, [part]));
+  const decides = expr.kind === "case" || (expr.kind === "call" && (expr.function === AND || expr.function === OR));
+  return (place === 0 || !decides) && isAlwaysMade(call, parts[place]!);
 }
 
 function isIn(call: Expr, expressions: readonly Expr[]): boolean {
