@@ -231,8 +231,8 @@ export function conjuncts(expr: Expr): Expr[] {
   return expr.kind === "call" && expr.function === AND ? expr.args.flatMap(conjuncts) : [expr];
 }
 
-const AND = "and(BOOLEAN,BOOLEAN)";
-const OR = "or(BOOLEAN,BOOLEAN)";
+export const AND = "and(BOOLEAN,BOOLEAN)";
+export const OR = "or(BOOLEAN,BOOLEAN)";
 const NOT = "not(BOOLEAN)";
 
 export function and(parts: Expr[]): Expr | undefined {
