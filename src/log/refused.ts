@@ -82,9 +82,12 @@ const SHOWN_LENGTH_MAX = 1000;
 /** Longer texts are truncated to this length before secrets are searched, so secrets after it are not shown either. */
 const SEARCHED_LENGTH_MAX = 65_536;
 
-/** Text after these words must not be logged. Some of them occur only in statements of other servers. */
+/**
+ * Text after these words must not be logged. Some of them occur only in statements of other servers. Each space can be matched in one way
+ * only: statements may have very many.
+ */
 const SECRET =
-  /(\b(?:(?:with\s+)?password|passwd|secret|secret_key|token|type\s+rest|identified\s+by)\b\s*(?:=|:|to\b)?\s*)(?:'((?:[^']|'')*)(?:'|$)|"([^"]*)(?:"|$)|(?<=\bwith\s+password\s+)([^\s'";]+))/gi;
+  /(\b(?:(?:with\s+)?password|passwd|secret|secret_key|token|type\s+rest|identified\s+by)\b\s*(?:(?:=|:|to\b)\s*)?)(?:'((?:[^']|'')*)(?:'|$)|"([^"]*)(?:"|$)|(?=[^\s'";])(?<=\bwith\s+password\s+)([^\s'";]+))/gi;
 
 /** A statement as one line for the log: shortened, control characters escaped, secrets replaced by `'****'`. */
 export function shownText(text: string): string {
