@@ -27,7 +27,7 @@ export function readSchema(text: string): ImportOptions["schema"] | string {
 
 /** The tag of a type's name, with its parameters. */
 function tagOfText(text: string): string | undefined {
-  const [, name, parameters] = /^\s*([\w ]+?)\s*(?:\(([^)]*)\))?\s*$/.exec(text) ?? [];
+  const [, name, parameters] = /^([\w ]*\w)\s*(?:\(([^)]*)\))?$/.exec(text.trim()) ?? [];
   if (name === undefined) return undefined;
   if (/^geohash$/i.test(name)) return geohashOf(parameters);
   if (/^decimal$/i.test(name) && parameters !== undefined) return decimalOf(parameters);

@@ -25,9 +25,10 @@ export interface CopyOptions {
   escape: string;
 }
 
-const FROM_QUERY = /^(\s*COPY\s*\(\s*)(.*)\)\s*TO\s+(?:STDOUT|STDIN)\b/is;
+// Each space can be matched in one way only: a text may have very many.
+const FROM_QUERY = /^(\s*COPY\s*\(\s*)(?=\S)(.*)\)\s*TO\s+(?:STDOUT|STDIN)\b/is;
 const FROM_TABLE =
-  /^(\s*COPY\s+(?:TABLE\s+)?)((?:"(?:[^"]|"")+"|[\w$]+)(?:\s*\.\s*(?:"(?:[^"]|"")+"|[\w$]+))?)\s*(\(([^()]*)\))?\s*TO\s+(?:STDOUT|STDIN)\b/is;
+  /^(\s*COPY\s+(?:TABLE\s+)?)((?:"(?:[^"]|"")+"|[\w$]+)(?:\s*\.\s*(?:"(?:[^"]|"")+"|[\w$]+))?)\s*(?:(\(([^()]*)\))\s*)?TO\s+(?:STDOUT|STDIN)\b/is;
 
 /** Most statements are none. */
 export function mayBeCopyOut(text: string): boolean {

@@ -55,6 +55,14 @@ for (const text of ["copy t to 'file'", "copy 'id' cancel", "copy t from 'x.csv'
   Deno.test(`copyOut() leaves ${text} to the database`, () => assert.equal(copyOut(text), undefined));
 }
 
+Deno.test("copyOut() reads very many spaces", () => {
+  // With two ways to match a space, each of these would take minutes.
+  const spaces = " ".repeat(1_000_000);
+  for (const text of [`copy (${spaces}'to stdout`, `copy a${spaces}x to stdout`]) {
+    assert.equal(copyOut(text), undefined);
+  }
+});
+
 /** A DataRow. */
 function row(...values: (string | null)[]): Uint8Array {
   const fields = values.flatMap((value) => {

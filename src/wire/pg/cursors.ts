@@ -30,7 +30,7 @@ const DECLARE = new RegExp(
 );
 const FETCH = new RegExp(
   String.raw`^\s*(FETCH|MOVE)\s+(?:(NEXT|PRIOR|FIRST|LAST|ALL|(?:ABSOLUTE|RELATIVE)\s+[-+]?\d+|` +
-    String.raw`(?:FORWARD|BACKWARD)(?:\s+(?:ALL|[-+]?\d+))?|[-+]?\d+)\s+)?(?:(?:FROM|IN)\s+)?${NAME}\s*;?\s*$`,
+    String.raw`(?:FORWARD|BACKWARD)(?:\s+(?:ALL|[-+]?\d+))?|[-+]?\d+)\s+)?(?:(?:FROM|IN)\s+)?${NAME}\s*(?:;\s*)?$`,
   "i",
 );
 

@@ -40,3 +40,8 @@ for (const [text, kind, name, rowCount] of fetches) {
 for (const text of ["declare @x := 1 select @x", "fetch where x = 1", "select 1", "fetch", "moves", "close c"]) {
   Deno.test(`cursorCommand() leaves ${text} to the grammar`, () => assert.equal(cursorCommand(text), undefined));
 }
+
+Deno.test("cursorCommand() reads very many spaces", () => {
+  // With two ways to match a space, this would take minutes.
+  assert.equal(cursorCommand(`fetch a${" ".repeat(1_000_000)}x y`), undefined);
+});

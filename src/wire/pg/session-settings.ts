@@ -111,7 +111,7 @@ const UNIT_MS: Record<string, number> = { us: 0.001, ms: 1, s: 1000, min: 60_000
 
 /** 250, '250ms', '0.5s', '2 min'; 0 means the configured limit. */
 function parseTimeoutMs(text: string, at: number): number {
-  const match = /^\s*(\d{1,12}(?:\.\d{1,9})?)\s*(us|ms|s|min|h|d)?\s*$/.exec(text);
+  const match = /^\s*(\d{1,12}(?:\.\d{1,9})?)\s*(?:(us|ms|s|min|h|d)\s*)?$/.exec(text);
   if (match === null) {
     throw new SqlError(
       `invalid statement_timeout '${text}': expected milliseconds`,
