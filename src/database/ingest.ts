@@ -3,7 +3,7 @@
  * tables here, and committed together. Small texts are parsed and converted here.
  */
 import type { LineBody } from "../api.ts";
-import { LineError, LineLimitError, SqlError } from "../errors.ts";
+import { LineError, LineLimitError, SqlError, SQLSTATE } from "../errors.ts";
 import type { Sender } from "../slow-senders.ts";
 import type { Change, TableRows, TableSnapshot } from "../storage/mod.ts";
 import {
@@ -385,7 +385,12 @@ export class Ingest {
       this.authorize(rows.firstLine, pending, "CREATE TABLE");
       const table = rows.newTable(before);
       const audit = this.auditOf(pending, { kind: "createTable", table, creator });
-      await writer.createTable(table, undefined, creator);
+      try {
+        await writer.createTable(table, undefined, creator);
+      } catch (error) {
+        const isFull = error instanceof SqlError && error.sqlState === SQLSTATE.configurationLimitExceeded;
+        throw isFull ? new LineError(rows.firstLine, error.message) : error;
+      }
       audit();
       return void this.core.schemaChanged("CREATE TABLE");
     }

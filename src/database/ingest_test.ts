@@ -17,9 +17,15 @@ async function withIngest(
     commits: number[],
   ) => Promise<void>,
   between: (parse: number, ingest: Ingest) => Promise<void> = () => Promise.resolve(),
+  tableCountMax?: number,
 ): Promise<void> {
   const root = await Deno.makeTempDir({ prefix: "sundial-ingest-" });
-  const { catalogue, writer } = await openStorage({ root: `${root}/db`, heapSizeBytes: 64 << 20, inProcess: true });
+  const { catalogue, writer } = await openStorage({
+    root: `${root}/db`,
+    heapSizeBytes: 64 << 20,
+    inProcess: true,
+    tableCountMax,
+  });
   const worker = new LineWorker(), sizes: number[] = [], commits: number[] = [];
   let parses = 0;
   const core = {
@@ -88,6 +94,21 @@ Deno.test("a column that another request makes with another type has the lines s
     if (k === 2) await small(ingest, "t v=1.5\n");
   });
 });
+
+Deno.test("a line for which the database cannot have another table is the client's fault", () =>
+  withIngest(
+    async (ingest, count) => {
+      await small(ingest, "one x=1i\n");
+      await assert.rejects(small(ingest, "one x=2i\ntwo x=1i\n"), (error: LineError) => {
+        assert.match(error.message, /at most 1 are allowed \(cairo.max.tables\)/);
+        return error instanceof LineError && error.line === 2;
+      });
+      await small(ingest, "one x=3i\n");
+      assert.deepEqual([count("one"), count("two")], [2, undefined]);
+    },
+    undefined,
+    1,
+  ));
 
 Deno.test("a worker is told a schema once", async () => {
   await withIngest(async (ingest, count, sizes) => {

@@ -69,6 +69,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     checkpointLogBytes: options.checkpointLogBytes,
     checkpointIntervalMs: options.checkpointIntervalMs,
     heldLogBytes: options.heldLogBytes,
+    tableCountMax: options.tableCountMax,
     encoding: options.encoding,
     queryThreads: { mailboxes: mailboxes.buffer, count: options.execWorkerCount },
     syncDelayMs: options.syncDelayMs,

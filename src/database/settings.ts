@@ -19,6 +19,7 @@ import { lineSettings } from "../wire/line/settings.ts";
 
 const MIB = 2 ** 20, GIB = 2 ** 30;
 /** Limits of `query.tokens.max`. The planner's heap, of 4 GiB, holds the greatest number. */
+const TABLES_A_MIB = 24;
 const TOKENS_A_MIB = 1_500, TOKENS_MAX = 12_000_000;
 /** An address has 32 bits, so a memory has less than 4 GiB. */
 const MEMORY_BYTES_MAX = 4095 * MIB;
@@ -152,6 +153,12 @@ const storageSettings = {
       max: ALL_MEMORY_BYTES_MAX,
       defaultSaid: "half of `cairo.memory.size`, or all but 2047m if that is more",
     },
+  ),
+  tableCountMax: int(
+    "cairo.max.tables",
+    ({ memoryBytes }) => String(Math.floor(memoryBytes / MIB) * TABLES_A_MIB),
+    "Maximum number of tables, with materialized views. Each takes some 10 KiB, and 28 KiB of cairo.memory.size while its last rows are in memory.",
+    { defaultSaid: `${TABLES_A_MIB} for each MiB of the machine's memory`, min: 100 },
   ),
   checkpointLogBytes: size(
     "cairo.checkpoint.log.size",

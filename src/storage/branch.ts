@@ -50,6 +50,8 @@ export class Branch {
   private ownBytes = 0;
   /** Bytes of the kept changes. */
   private entryBytes = 0;
+  /** Number of tables it has created, with those taken back since. */
+  private createdCount = 0;
   /** Number of the current group: rows of one group are appended together. */
   private group = 0;
   /** Unstored memory (`WriterMemory.tailBytes`) when the current change began; undefined: no limit applies. */
@@ -165,6 +167,8 @@ export class Branch {
     { ordinal, table: newTable, rows = [], creator }: Extract<OrderedChange, { kind: "createTable" }>,
   ): number {
     this.checkNameIsFree({ id: -1, name: newTable.name });
+    this.store.checkTableCount(this.createdCount);
+    this.createdCount++;
     const schema = newSchema(this.store.numbers.takeTableId(), newTable);
     const table = this.store.newTable(schema);
     this.add(table, undefined);

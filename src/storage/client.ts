@@ -244,6 +244,7 @@ export interface WriterStart {
   syncDelayMs: number;
   memoryBytes: number;
   heldLogBytes: number | undefined;
+  tableCountMax: number | undefined;
   reserveBytes: number;
   compactBytes: number;
   encoding: "auto" | "raw" | undefined;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Command } from "./commands.ts";
 import { FaultyFiles } from "./faulty-files.ts";
 import { batchOf, newTable } from "./test-rows.ts";
+import { openTestStore } from "./test-store.ts";
 import { Opened, randomOf, testHeap } from "../../tests/faults/harness.ts";
 
 const creation = (name: string, rows: number[] = []): Command => ({
@@ -25,6 +26,17 @@ Deno.test("tables that are created together take one sync, and are all there aft
   assert.deepEqual(contentOf(db), ["a 1,2", "b ", "c 3"]);
   const after = new Opened(db.files.afterPowerCut(), testHeap(), randomOf(2));
   assert.deepEqual(contentOf(after), ["a 1,2", "b ", "c 3"]);
+});
+
+Deno.test("a database has at most as many tables as allowed, and one can be created when another was dropped", () => {
+  const { store } = openTestStore(testHeap(), new FaultyFiles({}, randomOf(1)), { tableCountMax: 2 });
+  const told = (...commands: Command[]) =>
+    store.execute(commands).map(({ value, error }) => value ?? (error as Error | undefined)?.message);
+  const full = "Cannot create a table: the database has 2, and at most 2 are allowed (cairo.max.tables)";
+  assert.deepEqual(told(creation("a"), creation("b"), creation("c")), [1, 2, full]);
+  assert.deepEqual(told(creation("c")), [full]);
+  store.execute([{ kind: "dropTable", tableId: 1 } as Command]);
+  assert.deepEqual(told(creation("c")), [3]);
 });
 
 Deno.test("of tables that are created together, those without fault are made", () => {

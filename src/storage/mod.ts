@@ -62,6 +62,8 @@ export interface StorageOptions extends MemoriesOptions {
   checkpointIntervalMs?: number;
   /** Most bytes of the log that are kept only for readers of it. Default: 1 GiB. */
   heldLogBytes?: number;
+  /** More tables are refused. Default: any number. */
+  tableCountMax?: number;
   /** Lengthens each sync of the writer's worker, for measurements. Default: 0. */
   syncDelayMs?: number;
   /** Disk space kept free for when the disk is full. Default: 16 MiB. */
@@ -119,6 +121,7 @@ function settings(
     checkpointLogBlocks,
     checkpointIntervalMs,
     heldLogBytes,
+    tableCountMax,
     syncDelayMs,
     reserveBytes,
     encoding,
@@ -133,6 +136,7 @@ function settings(
     checkpointLogBlocks,
     checkpointIntervalMs: checkpointIntervalMs ?? 60_000,
     heldLogBytes,
+    tableCountMax,
     syncDelayMs: syncDelayMs ?? 0,
     reserveBytes: reserveBytes ?? 16 << 20,
     compactBytes: 4 << 20,

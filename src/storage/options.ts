@@ -32,6 +32,8 @@ export interface WriterOptions {
   checkpointIntervalMs?: number;
   /** Most bytes of the log that are kept only for readers of it. Default: 1 GiB. */
   heldLogBytes?: number;
+  /** More tables are refused. Default: any number. */
+  tableCountMax?: number;
   /** Time that a checkpoint may take between two groups of commits; at least one step is done. Default: 10. */
   checkpointStepMs?: number;
   /** How many bytes of segments a checkpoint writes between two groups of commits. Default: 4 MiB. */

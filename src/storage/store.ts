@@ -42,9 +42,11 @@ export interface Store {
   makeDirectory(table: Table): void;
   /**
    * The schema of a table that is to be created. `place`: among the tables of a group.
-   * @throws {SqlError} if the name is taken.
+   * @throws {SqlError} if the name is taken, or there are too many tables.
    */
   newSchema(table: NewTable, place?: number): TableSchema;
+  /** @throws {SqlError} if no table can be created besides `more` that are being created. */
+  checkTableCount(more: number): void;
   newTable(schema: TableSchema): Table;
   take(table: Table): void;
   applyDefinition(table: Table, definition: Definition, lsn: number): void;

@@ -306,7 +306,21 @@ export class TableStore implements Store {
   newSchema(table: NewTable, place = 0): TableSchema {
     this.seal.check();
     this.checkNameIsFree(table.name);
+    this.checkTableCount(place);
     return newSchema(this.numbers.next.tableId + place, table);
+  }
+
+  /** @throws {SqlError} if no table can be created besides `more` that are being created. */
+  checkTableCount(more: number): void {
+    const { tableCountMax = Infinity } = this.options;
+    if (this.tables.size + more < tableCountMax) return;
+    throw new SqlError(
+      `Cannot create a table: the database has ${
+        this.tables.size + more
+      }, and at most ${tableCountMax} are allowed (cairo.max.tables)`,
+      0,
+      SQLSTATE.configurationLimitExceeded,
+    );
   }
 
   private changeAccess(changes: readonly AccessChange[]): undefined {
