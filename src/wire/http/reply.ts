@@ -6,14 +6,14 @@ import { arrayDimensions } from "../../types/wide.ts";
 import { BrokenReplyError, headerLines, type HeaderList, type Reply, textReply } from "../http1/mod.ts";
 import { compressed, CompressedStream, type ContentCoding } from "./compression.ts";
 
-const JSON_TYPE = "application/json; charset=utf-8";
+const JSON_TYPE: HeaderList[number] = ["Content-Type", "application/json; charset=utf-8"];
 const encoder = new TextEncoder();
 
 /** The interface adds the Keep-Alive header to it. */
 export function jsonReply(body: string, status = 200): Reply {
   return {
     status,
-    headers: [["Content-Type", JSON_TYPE]],
+    headers: [JSON_TYPE],
     body: encoder.encode(body),
     // Clients of this interface expect chunks, although the size is known.
     isChunked: true,
@@ -21,8 +21,8 @@ export function jsonReply(body: string, status = 200): Reply {
 }
 
 /** True for a reply of `jsonReply`. */
-export function isJsonReply({ isChunked, headers }: Reply): boolean {
-  return isChunked === true && headers[0]?.[1] === JSON_TYPE;
+export function isJsonReply({ headers }: Reply): boolean {
+  return headers[0] === JSON_TYPE;
 }
 
 /** A reply with Content-Length, for small documents that clients read with simple HTTP code. */
