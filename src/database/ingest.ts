@@ -139,7 +139,9 @@ export class Ingest {
     const { precision, by } = texts[0]!, pending = this.pendingOf(by, undefined);
     try {
       const parsed = parseTexts(texts.map(({ bytes }) => bytes), this.optionsOf(precision));
-      for (const lines of parsed.tables) this.addLines(lines, pending);
+      let storedBytes = 0;
+      for (const lines of parsed.tables) storedBytes += this.addLines(lines, pending);
+      this.count(buffersOf(parsed.tables), storedBytes, 0, pending);
       const all = [...pending.tables.values()];
       if (!all.every((rows) => this.isComplete(rows))) throw new Error("a text needs a new table or column");
       await this.append(all);
