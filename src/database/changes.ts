@@ -40,7 +40,7 @@ export interface ChangeRun {
   readonly signal: AbortSignal | undefined;
   readonly running: RunningStatement | undefined;
   /** The rows of the plan for columns of the types `targets`, if they are constants with the values of this execution. */
-  constantRows(plan: PostedPlan, targets: string[]): readonly ConstantRow[] | undefined;
+  constantRows(plan: PostedPlan, targets: string[]): ConstantRow[] | undefined;
   /** Runs the plan with the values of this execution. Its chunks are packed rows for columns of the types `targets`. */
   run(plan: PostedPlan, targets: string[]): Promise<ExecutionRun>;
 }
@@ -215,20 +215,10 @@ export class RowChanges {
     const time = columnIds.indexOf(table.schema.timestampId);
     if (time >= 0) { for (const row of rows) checkTime(row[time]!); }
     this.countWritten(rows.length);
-    const adding = this.addRows(tableId, columnIds, types, rows);
+    const adding = this.transaction === undefined
+      ? this.core.appendRows(new RowsToAdd(tableId, columnIds, types, rows))
+      : this.transaction.appendRows(tableId, columnIds, types, rows);
     return adding === undefined ? rows.length : adding.then(() => rows.length);
-  }
-
-  private addRows(
-    tableId: number,
-    columnIds: readonly number[],
-    types: readonly string[],
-    rows: readonly ConstantRow[],
-  ): Promise<void> | undefined {
-    if (this.transaction !== undefined) return this.transaction.appendRows(tableId, columnIds, types, rows);
-    const added = new RowsToAdd(tableId, columnIds, types);
-    added.add(rows);
-    return this.core.appendRows(added);
   }
 
   private async appendQuery({ tableId, columnIds, plan }: ChangedTable, types: string[]): Promise<number> {

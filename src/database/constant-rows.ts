@@ -56,19 +56,19 @@ function fits(type: string, target: string): boolean {
 export class RowsToAdd {
   /** Number of the last change that added rows. */
   ordinal = 0;
-  readonly rows: ConstantRow[] = [];
 
+  /** `rows`: they belong to it from now on. */
   constructor(
     readonly tableId: number,
     readonly columnIds: readonly number[],
     readonly types: readonly string[],
+    readonly rows: ConstantRow[] = [],
   ) {}
 
   /** All rows. They are of the same place. */
   static joined(list: readonly RowsToAdd[]): RowsToAdd {
-    const [{ tableId, columnIds, types }] = list as [RowsToAdd], all = new RowsToAdd(tableId, columnIds, types);
-    for (const { rows } of list) all.add(rows);
-    return all;
+    const [{ tableId, columnIds, types }] = list as [RowsToAdd];
+    return new RowsToAdd(tableId, columnIds, types, list.flatMap(({ rows }) => rows));
   }
 
   /** The same for rows of the same columns of a table. */

@@ -110,7 +110,8 @@ const OWN_BUFFER_BYTES_MIN = 1 << 16;
 const ROW_BYTES = 13, CELL_BYTES = 9, COLUMN_BYTES = 512;
 
 const NULL_HIGH = -2147483648;
-const NO_BYTES = new Uint8Array(0), NO_WORDS = new Int32Array(0), NO_DOUBLES = new Float64Array(0);
+export const NO_BYTES = new Uint8Array(0);
+const NO_WORDS = new Int32Array(0), NO_DOUBLES = new Float64Array(0);
 /** High word of the canonical NaN. */
 const NAN_HIGH = 0x7ff80000;
 

@@ -10,7 +10,17 @@
 import type { LinePrecision } from "../../api.ts";
 import { LineError } from "../../errors.ts";
 import { DECIMAL_PRECISION_MAX, formatDecimal } from "../../types/wide.ts";
-import { Arena, ColumnBuilder, KIND, type LineTable, Slab, SymbolSet, TableBuilder, VIEWS } from "./columns.ts";
+import {
+  Arena,
+  ColumnBuilder,
+  KIND,
+  type LineTable,
+  NO_BYTES,
+  Slab,
+  SymbolSet,
+  TableBuilder,
+  VIEWS,
+} from "./columns.ts";
 import { columnNameFault, tableNameFault } from "./names.ts";
 import { excerpt } from "./excerpts.ts";
 
@@ -65,7 +75,6 @@ const POWERS = Array.from({ length: 23 }, (_, power) => Number(`1e${power}`));
 
 /** The units of suffixes: `t`, `n` and `m`. They are those of fields, so `m` is not a minute. */
 const TIME_UNITS = new Map<number, LinePrecision>([[0x74, "u"], [0x6e, "n"], [0x6d, "ms"]]);
-const NO_BYTES = new Uint8Array(0);
 /** Microseconds in a unit of time. */
 const MICROS = { u: 1, ms: 1_000, s: 1_000_000, m: 60_000_000, h: 3_600_000_000 };
 
