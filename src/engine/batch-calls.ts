@@ -33,12 +33,27 @@ export function functionContext(
   };
 }
 
-const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 /** Functions poll after a number of rows, but a single row can be long. */
 const LONG_TEXT_BYTES = 4_096;
 /** Copying such texts is cheaper than counting their bytes first. */
 const SHORT_TEXT_UNITS = 4_096;
+const shortText = new Uint8Array(3 * SHORT_TEXT_UNITS);
+/** ASCII texts of fewer units are encoded here, because an encoder's call costs more. */
+const FEW_UNITS = 64;
+
+/** The bytes of a short text, valid until the next call. */
+function encodedShort(text: string): Uint8Array {
+  let end = 0;
+  if (text.length <= FEW_UNITS) {
+    for (; end < text.length; end++) {
+      const unit = text.charCodeAt(end);
+      if (unit > 127) break;
+      shortText[end] = unit;
+    }
+  }
+  return shortText.subarray(0, end === text.length ? end : encoder.encodeInto(text, shortText).written);
+}
 /** JavaScript's heap is not covered by the query's limit, so a string may take only a small part of it. */
 const STRING_BYTES_MAX = 64 << 20;
 
@@ -94,8 +109,7 @@ export function batchColumn(
       const length = heap.i32[pairs + row * 2 + 1];
       if (length < 0) return undefined;
       if (length > LONG_TEXT_BYTES) beforeString(context, length);
-      const at = heap.u32[pairs + row * 2];
-      return decoder.decode(heap.u8.subarray(at, at + length));
+      return heap.text(heap.u32[pairs + row * 2], length);
     },
   };
 }
@@ -141,7 +155,7 @@ export function batchOut(
       } else if (typeof value === "string" && value.length > SHORT_TEXT_UNITS) {
         encoder.encodeInto(value, makeText(row, Buffer.byteLength(value)));
       } else {
-        const bytes = typeof value === "string" ? encoder.encode(value) : value;
+        const bytes = typeof value === "string" ? encodedShort(value) : value;
         heap.u8.set(bytes, place(row, bytes.length));
       }
     },

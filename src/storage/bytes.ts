@@ -11,7 +11,7 @@ export function align(value: number, to: number): number {
 }
 
 const utf8Encoder = new TextEncoder();
-const utf8Decoder = new TextDecoder();
+const utf8Decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 export class ByteWriter {
   private bytes = new Uint8Array(256);

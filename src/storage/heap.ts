@@ -8,6 +8,7 @@
  * `workers/memory-release.ts` returns those beyond a limit to the system.
  * Source: Knowlton, "A Fast Storage Allocator", CACM 8(10), 1965.
  */
+import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { PAGE_BYTES } from "../wasm/assembler.ts";
 import { latch, unlatch } from "./latch.ts";
@@ -144,6 +145,8 @@ const HISTOGRAM_AT = {
   commitGroupSize: WRITER_COUNTERS.length + WRITER_HISTOGRAMS.fsyncSeconds.length + 2,
 };
 
+const HALF = 2 ** 31;
+
 export class SharedHeap {
   readonly i8: Int8Array;
   readonly u8: Uint8Array;
@@ -155,6 +158,9 @@ export class SharedHeap {
   readonly f64: Float64Array;
   readonly i64: BigInt64Array;
   readonly u64: BigUint64Array;
+  /** The halves of the memory: V8 reads slowly at offsets that are no 32-bit integers. */
+  private readonly low: Buffer;
+  private readonly high: Buffer;
 
   /** Wraps a memory that `createHeap` has formatted. Every thread makes its own wrapper of the same memory. */
   constructor(readonly memory: WebAssembly.Memory) {
@@ -169,6 +175,16 @@ export class SharedHeap {
     this.f64 = new Float64Array(buffer);
     this.i64 = new BigInt64Array(buffer);
     this.u64 = new BigUint64Array(buffer);
+    this.low = Buffer.from(buffer, 0, Math.min(HALF, buffer.byteLength));
+    this.high = Buffer.from(buffer, this.low.length);
+  }
+
+  /** Decodes UTF-8. A `TextDecoder` takes five times as long to read shared memory. */
+  text(address: number, sizeBytes: number): string {
+    const end = address + sizeBytes;
+    if (end <= HALF) return this.low.toString("utf8", address, end);
+    if (address >= HALF) return this.high.toString("utf8", address - HALF, end - HALF);
+    return Buffer.from(this.u8.subarray(address, end)).toString("utf8");
   }
 
   /** Returns one of the writer's counters. */

@@ -90,3 +90,11 @@ Deno.test("SharedHeap counts the free memory that has pages, regardless of split
   }
   assert.ok(heap.warmFreeBytes() <= 4096 * heap.freeBlocks(1 << 20).length);
 });
+
+Deno.test("text() reads both halves of a memory, across their border, and keeps a byte order mark", () => {
+  const half = 2 ** 31, heap = createHeap(half + (1 << 20)), bytes = new TextEncoder().encode("\ufeffaé😀");
+  for (const address of [half / 2, half - 7, half, half + 1000]) {
+    heap.u8.set(bytes, address);
+    assert.equal(heap.text(address, bytes.length), "\ufeffaé😀");
+  }
+});

@@ -13,7 +13,7 @@ import type { NewTable } from "../sql/plan.ts";
 import { ARRAY_CONSTRUCTOR, LAYOUT_WIDTH, layoutOf, typeOf, type Value } from "../types/mod.ts";
 
 const utf8 = new TextEncoder();
-const decoder = new TextDecoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 export function newTable(
   name: string,

@@ -261,7 +261,7 @@ const readTime = (tag: string): Reader => {
     return true;
   };
 };
-const decoder = new TextDecoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 const READERS: Record<string, Reader> = {
   BOOLEAN: (bytes, from, to, out, row) => {

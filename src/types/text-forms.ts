@@ -185,7 +185,7 @@ export interface ByteForm {
   fromBytes(bytes: Uint8Array): string;
 }
 
-const encoder = new TextEncoder(), decoder = new TextDecoder();
+const encoder = new TextEncoder(), decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 export const UTF8: ByteForm = { toBytes: (text) => encoder.encode(text), fromBytes: (bytes) => decoder.decode(bytes) };
 export const BINARY_BYTES: ByteForm = { toBytes: (text) => parseBinary(text)!, fromBytes: formatBinary };
 export const arrayBytes = (dimensions: number): ByteForm => ({

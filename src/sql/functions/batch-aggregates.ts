@@ -12,6 +12,7 @@ import { batchEntry } from "./batch-entry.ts";
 import { TEXTS, TIMES, withExamples } from "./nodes.ts";
 import { LAYOUT_WIDTH, layoutOf, NULL_I64 } from "../../types/mod.ts";
 import { grownBytes } from "./sizes.ts";
+import { type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 import { ValueTable } from "./value-table.ts";
 
 function aggregate(
@@ -61,13 +62,20 @@ class KeptState implements BatchAggregateState {
   private bytesKept = 0;
   /** States that were merged share buffers. */
   private isShared = false;
+  private readonly views: MemoryViews;
+  private batches = 0;
+  /** The last batch in which a group has got its last row. */
+  private readonly doneIn: number[] = [];
 
   /** `width`: bytes of a value; 0 for texts. */
   constructor(
     private readonly width: number,
     private readonly mode: "first" | "last" | "min" | "max",
     private readonly skipNulls: boolean,
-  ) {}
+    { heap }: FunctionContext,
+  ) {
+    this.views = viewsOf(heap.u8);
+  }
 
   private valueOf(column: BatchColumn, row: number): Uint8Array | null {
     if (this.width === 0) return column.bytes(row) ?? null;
@@ -90,16 +98,38 @@ class KeptState implements BatchAggregateState {
   }
 
   update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
-    if (this.mode === "last" && !this.skipNulls && groups === undefined) {
-      if (rowCount > 0) this.offer(0, this.valueOf(column, rowCount - 1), true);
-      return;
-    }
+    if (this.mode === "last") return this.updateLast(groups, column, rowCount);
     if (this.mode === "first" && groups === undefined && this.kept[0] !== undefined) return;
     for (let row = 0; row < rowCount; row++) {
-      const group = groupOf(groups, row);
-      if (this.mode === "first" && this.kept[group] !== undefined) continue;
+      const group = groupOf(groups, row), now = this.kept[group];
+      if (now !== undefined && (this.mode === "first" || this.width === 0 && !this.isBetter(column, row, now))) {
+        continue;
+      }
       this.offer(group, this.valueOf(column, row), true);
     }
+  }
+
+  /** From the last row on, so that only one row of a group is copied. */
+  private updateLast(groups: Int32Array | undefined, column: BatchColumn, rowCount: number): void {
+    const { doneIn } = this, batch = ++this.batches;
+    for (let row = rowCount - 1; row >= 0; row--) {
+      const group = groupOf(groups, row);
+      if (doneIn[group] === batch || this.skipNulls && column.isNull(row)) continue;
+      this.offer(group, this.valueOf(column, row), true);
+      if (groups === undefined) return;
+      doneIn[group] = batch;
+    }
+  }
+
+  /** Compares a text with an extreme, without a view of its bytes. */
+  private isBetter(column: BatchColumn, row: number, now: Kept): boolean {
+    const length = column.values[2 * row + 1];
+    if (length < 0 || !now) return false;
+    const memory = viewOf(this.views, column, row), from = offsetOf(column, row), both = Math.min(length, now.length);
+    let k = 0;
+    while (k < both && memory[from + k] === now[k]) k++;
+    const difference = k < both ? memory[from + k] - now[k] : length - now.length;
+    return this.mode === "min" ? difference < 0 : difference > 0;
   }
 
   merge(later: BatchAggregateState, mapping: Int32Array): void {
@@ -149,14 +179,26 @@ for (const [name, mode, skipNulls, summary] of WORDS) {
     const returns = extreme && type !== "VARCHAR" ? "STRING" : type;
     entries.push(
       orderedOrNot(
-        aggregate(name, [{ name: "value", type }], returns, summary, () => new KeptState(0, mode, skipNulls)),
+        aggregate(
+          name,
+          [{ name: "value", type }],
+          returns,
+          summary,
+          (_, __, context) => new KeptState(0, mode, skipNulls, context),
+        ),
       ),
     );
   }
   if (!extreme) {
     entries.push(
       inOrder(
-        aggregate(name, [{ name: "value", type: "UUID" }], "UUID", summary, () => new KeptState(16, mode, skipNulls)),
+        aggregate(
+          name,
+          [{ name: "value", type: "UUID" }],
+          "UUID",
+          summary,
+          (_, __, context) => new KeptState(16, mode, skipNulls, context),
+        ),
       ),
     );
   }
@@ -170,7 +212,8 @@ for (const [name, mode, skipNulls, summary] of WORDS) {
       [{ name: "value", type: "wide" }],
       (types) => types[0],
       summary,
-      ([type]) => new KeptState(layoutOf(type) === "text" ? 0 : LAYOUT_WIDTH[layoutOf(type)], mode, skipNulls),
+      ([type], _, context) =>
+        new KeptState(layoutOf(type) === "text" ? 0 : LAYOUT_WIDTH[layoutOf(type)], mode, skipNulls, context),
     )),
   );
 }

@@ -1,9 +1,11 @@
 /** LIKE, ILIKE, regular expressions in Java's syntax, glob. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
-import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
+import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
+import { smallLetters } from "./letter-case.ts";
 import { type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 import { type Replacement, translateRegex, translateReplacement } from "./java-regex.ts";
 import { Pace } from "./pace.ts";
+import { textKernels } from "./text-kernels.ts";
 import { TextPieces } from "./text-pieces.ts";
 import { checkTextLength, fail, PATTERN_UNITS_MAX, shown } from "./sizes.ts";
 import { type LinearRegex, linearRegex } from "./linear-regex.ts";
@@ -14,12 +16,20 @@ const PATTERN = { name: "pattern", type: "text" };
 /** Tests whether the text memory[from … to) matches. */
 type Matcher = (memory: Uint8Array, from: number, to: number, pace: Pace) => boolean;
 
+interface Pattern {
+  matches: Matcher;
+  /** Set if it is text between two `%`. */
+  isPart: boolean;
+  /** A kernel looks for the part, ignoring the case of ASCII letters. Texts with this byte may match although it finds nothing. */
+  ignoringCase?: { unless?: number };
+}
+
+const encoder = new TextEncoder(), decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const ANY_ONE = -1, ANY_MANY = -2;
 
 /** The pattern as bytes and wildcards. A backslash escapes the next character. */
 function compileLike(pattern: string): number[] {
   const tokens: number[] = [];
-  const encoder = new TextEncoder();
   const characters = [...pattern];
   for (let i = 0; i < characters.length; i++) {
     const character = characters[i];
@@ -34,6 +44,16 @@ function compileLike(pattern: string): number[] {
 function matchAt(memory: Uint8Array, at: number, bytes: number[]): boolean {
   for (let i = 0; i < bytes.length; i++) if (memory[at + i] !== bytes[i]) return false;
   return true;
+}
+
+/** A kernel compares longer parts byte by byte, and does not look at whether the query is cancelled. */
+const PART_BYTES_MAX = 256;
+/** The first byte of the Kelvin sign, whose small letter is k. */
+const KELVIN_FIRST = 0xe2;
+
+function likePattern(pattern: string): Pattern {
+  const isPart = /^%[^%_\\]+%$/.test(pattern) && encoder.encode(pattern).length <= PART_BYTES_MAX;
+  return { matches: likeMatcher(pattern), isPart };
 }
 
 /** Special cases for plain text, a prefix, a suffix and a substring; everything else needs backtracking. */
@@ -91,24 +111,16 @@ function sequenceLength(byte: number): number {
   return byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
 }
 
-let folded = new Uint8Array(1024);
-
-/** ASCII is folded bytewise. If text or pattern contain other letters, both are folded by Unicode rules. */
-function ilikeMatcher(pattern: string): Matcher {
-  const lower = pattern.toLowerCase();
-  const matches = likeMatcher(lower);
-  return (memory, from, to, pace) => {
-    const length = to - from;
-    if (length > folded.length) folded = new Uint8Array(length * 2);
-    for (let i = 0; i < length; i++) {
-      const byte = memory[from + i];
-      if (byte > 127) {
-        const bytes = new TextEncoder().encode(new TextDecoder().decode(memory.slice(from, to)).toLowerCase());
-        return matches(bytes, 0, bytes.length, pace);
-      }
-      folded[i] = byte >= 65 && byte <= 90 ? byte | 32 : byte;
-    }
-    return matches(folded, 0, length, pace);
+function ilikePattern(pattern: string): Pattern {
+  const bytes = encoder.encode(pattern),
+    matches = likeMatcher(decoder.decode(smallLetters.changed(bytes, 0, bytes.length)));
+  return {
+    matches: (memory, from, to, pace) => {
+      const small = smallLetters.changed(memory, from, to);
+      return matches(small, 0, small.length, pace);
+    },
+    isPart: likePattern(pattern).isPart && /^[\0-\x7f]*$/.test(pattern),
+    ignoringCase: { unless: /k/i.test(pattern) ? KELVIN_FIRST : undefined },
   };
 }
 
@@ -133,23 +145,64 @@ function compiled<T>(kind: string, pattern: string, context: FunctionContext, ma
   return made;
 }
 
-function matching(kind: string, make: (pattern: string) => Matcher, whenMatches: boolean): BatchFunction {
+function matching(kind: string, make: (pattern: string) => Pattern): BatchFunction {
   return ([column, patterns], out, rowCount, context) => {
     const views = viewsOf(context.heap.u8);
     const pace = new Pace(context);
-    let matcher: Matcher | undefined;
-    for (let row = 0; row < rowCount; row++) {
-      if (matcher === undefined || !patterns.isConstant) {
-        const pattern = patterns.text(row);
-        matcher = pattern === undefined ? () => false : compiled(kind, pattern, context, () => make(pattern));
-      }
+    let pattern: Pattern | undefined;
+    const test = (row: number) => {
       const length = column.values[2 * row + 1];
       const from = offsetOf(column, row);
       const memory = viewOf(views, column, row);
-      out.values[row] = (length >= 0 && matcher(memory, from, from + length, pace)) === whenMatches ? 1 : 0;
+      const passes = pattern !== undefined && length >= 0 && pattern.matches(memory, from, from + length, pace);
+      out.values[row] = passes ? 1 : 0;
       pace.spend(16 + length);
+    };
+    for (let row = 0; row < rowCount; row++) {
+      if (row === 0 || !patterns.isConstant) {
+        const text = patterns.text(row);
+        pattern = text === undefined ? undefined : compiled(kind, text, context, () => make(text));
+        if (pattern?.isPart && patterns.isConstant) {
+          return findPart(pattern, [column, patterns], out, rowCount, context, test);
+        }
+      }
+      test(row);
     }
   };
+}
+
+/** Rows between two looks at whether the query is cancelled. */
+const STEP_ROWS = 512;
+
+/** Tests rows by a kernel for a part, and by `test` if it cannot. */
+function findPart(
+  { ignoringCase }: Pattern,
+  [column, patterns]: BatchColumn[],
+  out: BatchOut,
+  rowCount: number,
+  { heap, poll }: FunctionContext,
+  test: (row: number) => void,
+): void {
+  const { contains } = textKernels(heap.memory), views = viewsOf(heap.u8), unless = ignoringCase?.unless;
+  const part = patterns.values[0] + 1, length = patterns.values[1] - 2;
+  for (let row = 0; row < rowCount;) {
+    const to = Math.min(rowCount, row + STEP_ROWS);
+    const end = contains(column.address, row, to, out.address, part, length, ignoringCase === undefined ? 0 : 1);
+    if (unless !== undefined) {
+      for (let tested = row; tested < end; tested++) {
+        if (out.values[tested] === 0 && hasByte(views, column, tested, unless)) test(tested);
+      }
+    }
+    if (end < to) test(end);
+    row = end < to ? end + 1 : end;
+    poll();
+  }
+}
+
+function hasByte(views: MemoryViews, column: BatchColumn, row: number, byte: number): boolean {
+  const memory = viewOf(views, column, row), from = offsetOf(column, row), to = from + column.values[2 * row + 1];
+  for (let at = from; at < to; at++) if (memory[at] === byte) return true;
+  return false;
 }
 
 function regexMatching(whenMatches: boolean): BatchFunction {
@@ -208,40 +261,62 @@ const checkRegex = (keepsGroups: boolean): FunctionEntry["check"] => ([, pattern
     : undefined;
 };
 
+/** A constant replacement for an expression. */
+interface Replacing {
+  regex: LinearRegex;
+  by: Replacement;
+  /** For texts of up to `textUnitsMax`. */
+  pattern?: string;
+  textUnitsMax: number;
+}
+
+/** Of a result that is made by a single call. */
+const REPLACED_UNITS_MAX = 2 ** 20;
+
+function replacing(regex: LinearRegex, by: Replacement): Replacing {
+  const textUnitsMax = Math.min(4096, REPLACED_UNITS_MAX / (1 + by.groups + by.units) - 1);
+  return { regex, by, pattern: by.pattern(regex.groupCount), textUnitsMax };
+}
+
 const regexpReplace: BatchFunction = ([column, patterns, replacements], out, rowCount, context) => {
-  const pace = new Pace(context);
-  let regex: LinearRegex | undefined;
-  let by: Replacement | undefined;
+  const pace = new Pace(context), isConstant = patterns.isConstant && replacements.isConstant;
+  let known: Replacing | undefined;
   for (let row = 0; row < rowCount; row++) {
-    const text = column.text(row), pattern = patterns.text(row), replacement = replacements.text(row);
-    if (text === undefined || pattern === undefined || replacement === undefined) {
+    if (!isConstant || row === 0) {
+      const pattern = patterns.text(row), replacement = replacements.text(row);
+      known = pattern === undefined || replacement === undefined ? undefined : replacing(
+        compiled("replace", pattern, context, () => javaRegex(pattern, true)),
+        compiled("by", replacement, context, () => translateReplacement(replacement)),
+      );
+    }
+    const text = known === undefined ? undefined : column.text(row);
+    if (known === undefined || text === undefined) {
       out.setNull(row);
       continue;
     }
-    if (regex === undefined || !patterns.isConstant) {
-      regex = compiled("replace", pattern, context, () => javaRegex(pattern, true));
-    }
-    if (by === undefined || !replacements.isConstant) {
-      by = compiled("by", replacement, context, () => translateReplacement(replacement));
-    }
-    const made = new TextPieces(context);
-    const put = by;
-    // Tracks the length of the result, so that it is never built if it becomes too long.
-    let length = text.length, last = 0;
-    regex.each(text, (found, index, names) => {
-      const replaced = found[0]!.length, piece = put(found, names);
-      pace.spend(64 + piece.length);
-      length += piece.length - replaced;
-      if (length > text.length) checkTextLength("regexp_replace", length, context);
-      made.add(text.slice(last, index));
-      made.add(piece);
-      last = index + replaced;
-    });
-    made.add(text.slice(last));
-    out.setText(row, made.text());
+    const { regex, by, pattern, textUnitsMax } = known;
     pace.spend(256 + text.length);
+    const replaced = pattern !== undefined && text.length <= textUnitsMax ? regex.replaced(text, pattern) : undefined;
+    out.setText(row, replaced ?? replacedByPieces(text, regex, by, pace, context));
   }
 };
+
+/** Tracks the length of the result, so that it is never built if it becomes too long. */
+function replacedByPieces(text: string, regex: LinearRegex, by: Replacement, pace: Pace, context: FunctionContext) {
+  const made = new TextPieces(context);
+  let length = text.length, last = 0;
+  regex.each(text, (found, index, names) => {
+    const replaced = found[0]!.length, piece = by.of(found, names);
+    pace.spend(64 + piece.length);
+    length += piece.length - replaced;
+    if (length > text.length) checkTextLength("regexp_replace", length, context);
+    made.add(text.slice(last, index));
+    made.add(piece);
+    last = index + replaced;
+  });
+  made.add(text.slice(last));
+  return made.text();
+}
 
 /** `*`, `?` and `[a-c]`, matched against the whole text. */
 function globRegex(pattern: string): LinearRegex {
@@ -299,10 +374,10 @@ export const patternFunctions: FunctionEntry[] = [
   entry(
     "like",
     "True if the text matches the pattern: % stands for any text and _ for one character.",
-    matching("like", likeMatcher, true),
+    matching("like", likePattern),
     [["'abc' LIKE 'a_c'", true], ["'100%' LIKE '%\\%'", true]],
   ),
-  entry("ilike", "As LIKE, ignoring case.", matching("ilike", ilikeMatcher, true), [[
+  entry("ilike", "As LIKE, ignoring case.", matching("ilike", ilikePattern), [[
     "'ABC' ILIKE 'ab%'",
     true,
   ]]),

@@ -358,7 +358,7 @@ const WRITERS: Record<string, Writer> = {
 };
 
 const scratch = new Uint8Array(128);
-const decoder = new TextDecoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** A row of any type as text, for concat and similar functions. */
 export class RowText {

@@ -11,6 +11,8 @@ import { batchEntry } from "./batch-entry.ts";
 import { checkTextLength, fail, TEXT_BYTES_MAX } from "./sizes.ts";
 import { quotedName } from "../quoting.ts";
 import { RowText } from "./text-casts.ts";
+import { capitalLetters, type LetterCase, smallLetters } from "./letter-case.ts";
+import { textKernels } from "./text-kernels.ts";
 import { baseOf, type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 
 type Args = FunctionEntry["args"];
@@ -89,47 +91,32 @@ function isTextual(column: BatchColumn): boolean {
 
 /** Short texts are built here and copied; long ones are built in place. */
 const scratch = new Uint8Array(4096);
+const PIECE_BYTES = 16_384;
 
-/** Changes the ASCII letters a … z (or A … Z); other text by Unicode rules. */
-function changeCase(low: number, high: number, change: (text: string) => string): BatchFunction {
+/** Piece by piece, because a single call over a long text could not be cancelled. */
+function changeCase(letters: LetterCase): BatchFunction {
   return rows((row, [column], out, views, context, pace) => {
-    const memory = viewOf(views, column, row);
-    const from = offsetOf(column, row), length = bytesIn(column, row);
-    for (let i = 0; i < length; i++) {
-      if (memory[from + i] <= 127) continue;
-      context.memory.need(4 * length);
-      return out.setText(row, changeLetters(column.text(row)!, change, pace));
+    const memory = viewOf(views, column, row), from = offsetOf(column, row), to = from + bytesIn(column, row);
+    if (to - from <= PIECE_BYTES) return out.setText(row, letters.changed(memory, from, to));
+    context.memory.need(4 * (to - from));
+    const pieces: Uint8Array[] = [];
+    for (let at = from, end; at < to; at = end) {
+      end = Math.min(to, at + PIECE_BYTES);
+      while (end < to && isContinued(memory[end])) end++;
+      pieces.push(letters.changed(memory, at, end).slice());
+      pace.spend(4 * PIECE_BYTES);
     }
-    const bytes = length > scratch.length ? out.makeText(row, length) : scratch;
-    for (let i = 0; i < length; i++) {
-      const byte = memory[from + i];
-      bytes[i] = byte >= low && byte <= high ? byte ^ 32 : byte;
+    const bytes = out.makeText(row, pieces.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const piece of pieces) {
+      bytes.set(piece, at);
+      at += piece.length;
     }
-    if (bytes === scratch) out.setText(row, bytes.subarray(0, length));
   });
 }
 
-const PIECE_UNITS = 4_096;
-
-/** Piece by piece, because a single call over a long text could not be cancelled. */
-function changeLetters(text: string, change: (text: string) => string, pace: Pace): string {
-  let changed = "";
-  for (let from = 0, to; from < text.length; from = to) {
-    to = Math.min(text.length, from + PIECE_UNITS);
-    if (isHighSurrogate(text.charCodeAt(to - 1))) to = Math.min(text.length, to + 1);
-    changed += text.slice(from, to).replace(/[^\0-\x7f]|[a-zA-Z]/gu, (letter) => sameLength(letter, change));
-    pace.spend(16 * PIECE_UNITS);
-  }
-  return changed;
-}
-
-const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit < 0xdc00;
-
-/** Converts letter by letter. A letter without a single counterpart (ß) stays unchanged. */
-function sameLength(letter: string, change: (text: string) => string): string {
-  const changed = change(letter);
-  return changed.length === letter.length ? changed : letter;
-}
+/** The byte is not the first one of a character. */
+const isContinued = (byte: number) => (byte & 0xc0) === 0x80;
 
 function trimmed(left: boolean, right: boolean): BatchFunction {
   return rows((row, [column], out, views) => {
@@ -236,27 +223,20 @@ const COUNT: Args[number] = { name: "count", type: "INT" };
 
 export const textFunctions: FunctionEntry[] = [
   batchEntry("length", [TEXT], "INT", "The number of characters; -1 for null.", ([column], out, rowCount, context) => {
-    const views = viewsOf(context.heap.u8);
-    const pace = new Pace(context), beyond = unitsBeyond(column);
-    for (let row = 0; row < rowCount; row++) {
-      const length = bytesIn(column, row);
-      const from = offsetOf(column, row);
-      pace.spend(16 + length);
-      out.values[row] = length < 0 ? -1 : unitsIn(viewOf(views, column, row), from, from + length, beyond);
-    }
+    textKernels(context.heap.memory).length(column.address, 0, rowCount, out.address, unitsBeyond(column));
   }, [["length('žluťoučký')", 9], ["length(cast(null as string))", -1]]),
   batchEntry("length_bytes", [TEXT], "INT", "The number of bytes in UTF-8; -1 for null.", undefined, [[
     "length_bytes('ďábel')",
     7,
   ]], { emit: ([a]) => ir.length(a) }),
   ...["upper", "to_uppercase"].map((name) =>
-    batchEntry(name, [TEXT], "STRING", "In capital letters.", changeCase(97, 122, (text) => text.toUpperCase()), [[
+    batchEntry(name, [TEXT], "STRING", "In capital letters.", changeCase(capitalLetters), [[
       `${name}('ďábel')`,
       "ĎÁBEL",
     ]])
   ),
   ...["lower", "to_lowercase"].map((name) =>
-    batchEntry(name, [TEXT], "STRING", "In small letters.", changeCase(65, 90, (text) => text.toLowerCase()), [[
+    batchEntry(name, [TEXT], "STRING", "In small letters.", changeCase(smallLetters), [[
       `${name}('Hello')`,
       "hello",
     ]])

@@ -34,7 +34,7 @@ const long = (heap: SharedHeap, { address }: Vector): Reader => (row) => {
 };
 
 const finite = (value: number) => Number.isFinite(value) ? value : null;
-const decoder = new TextDecoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 function utf8(heap: SharedHeap, address: number, length: number): string {
   return decoder.decode(heap.u8.slice(address, address + length));
