@@ -12,7 +12,7 @@ import { batchEntry } from "./batch-entry.ts";
 import { TEXTS, TIMES, withExamples } from "./nodes.ts";
 import { LAYOUT_WIDTH, layoutOf, NULL_I64 } from "../../types/mod.ts";
 import { grownBytes } from "./sizes.ts";
-import { type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
+import { HALF, type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 import { ValueTable } from "./value-table.ts";
 
 function aggregate(
@@ -37,31 +37,23 @@ function inOrder(made: FunctionEntry): FunctionEntry {
   return { ...made, aggregate: { ...made.aggregate as BatchAggregate, ordered: true } };
 }
 
+const NO_BYTES = new Uint8Array(0);
+
 const groupOf = (groups: Int32Array | undefined, row: number): number => (groups === undefined ? 0 : groups[row]);
 
-/**
- * The value of a group so far: the bytes of a text or of a 128-bit value. null: the value is null; undefined: none yet.
- */
-type Kept = Uint8Array | null | undefined;
+/** In `KeptState`, the length of NULL. */
+const NULL_LENGTH = -1;
+/** Loops copy fewer bytes faster. */
+const SHORT_BYTES = 64;
 
-/** The buffer that holds a value is its own. */
-const bufferBytes = (value: Kept): number => value?.buffer.byteLength ?? 0;
-
-/** Uses the buffer of the former value again if that is not much too large: each row can have a long text. */
-function copied(bytes: Uint8Array, former: Kept): Uint8Array {
-  const size = bufferBytes(former);
-  if (!former || size < bytes.length || size > 2 * bytes.length + 64) return bytes.slice();
-  const kept = new Uint8Array(former.buffer, 0, bytes.length);
-  kept.set(bytes);
-  return kept;
-}
-
-/** One byte string for each group: first, last, smallest or greatest. */
+/** One text or value of several words for each group: first, last, smallest or greatest. All are in one growing byte string. */
 class KeptState implements BatchAggregateState {
-  kept: Kept[] = [];
-  private bytesKept = 0;
-  /** States that were merged share buffers. */
-  private isShared = false;
+  private bytes: Uint8Array<ArrayBuffer> = NO_BYTES;
+  private used = 0;
+  /** By group, as long as it has a value: where it begins, its length, and how much room it has. */
+  private readonly starts: number[] = [];
+  private readonly lengths: (number | undefined)[] = [];
+  private readonly rooms: number[] = [];
   private readonly views: MemoryViews;
   private batches = 0;
   /** The last batch in which a group has got its last row. */
@@ -72,40 +64,18 @@ class KeptState implements BatchAggregateState {
     private readonly width: number,
     private readonly mode: "first" | "last" | "min" | "max",
     private readonly skipNulls: boolean,
-    { heap }: FunctionContext,
+    private readonly context: FunctionContext,
   ) {
-    this.views = viewsOf(heap.u8);
-  }
-
-  private valueOf(column: BatchColumn, row: number): Uint8Array | null {
-    if (this.width === 0) return column.bytes(row) ?? null;
-    return column.isNull(row)
-      ? null
-      : new Uint8Array(column.values.buffer, column.address + this.width * row, this.width);
-  }
-
-  private offer(group: number, next: Uint8Array | null, copy: boolean): void {
-    const now = this.kept[group];
-    if (next === null && this.skipNulls) return;
-    if (now !== undefined) {
-      if (this.mode === "first") return;
-      if (this.mode === "min" && compareBytes(next!, now!) >= 0) return;
-      if (this.mode === "max" && compareBytes(next!, now!) <= 0) return;
-    }
-    const kept = next === null || !copy ? next : copied(next, this.isShared ? undefined : now);
-    this.bytesKept += bufferBytes(kept) - bufferBytes(now);
-    this.kept[group] = kept;
+    this.views = viewsOf(context.heap.u8);
   }
 
   update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
-    if (this.mode === "last") return this.updateLast(groups, column, rowCount);
-    if (this.mode === "first" && groups === undefined && this.kept[0] !== undefined) return;
+    const { mode, lengths } = this;
+    if (mode === "last") return this.updateLast(groups, column, rowCount);
+    if (mode === "first" && groups === undefined && lengths[0] !== undefined) return;
     for (let row = 0; row < rowCount; row++) {
-      const group = groupOf(groups, row), now = this.kept[group];
-      if (now !== undefined && (this.mode === "first" || this.width === 0 && !this.isBetter(column, row, now))) {
-        continue;
-      }
-      this.offer(group, this.valueOf(column, row), true);
+      const group = groupOf(groups, row);
+      if (mode !== "first" || lengths[group] === undefined) this.offer(group, column, row);
     }
   }
 
@@ -115,49 +85,70 @@ class KeptState implements BatchAggregateState {
     for (let row = rowCount - 1; row >= 0; row--) {
       const group = groupOf(groups, row);
       if (doneIn[group] === batch || this.skipNulls && column.isNull(row)) continue;
-      this.offer(group, this.valueOf(column, row), true);
+      this.offer(group, column, row);
       if (groups === undefined) return;
       doneIn[group] = batch;
     }
   }
 
-  /** Compares a text with an extreme, without a view of its bytes. */
-  private isBetter(column: BatchColumn, row: number, now: Kept): boolean {
-    const length = column.values[2 * row + 1];
-    if (length < 0 || !now) return false;
-    const memory = viewOf(this.views, column, row), from = offsetOf(column, row), both = Math.min(length, now.length);
+  private offer(group: number, column: BatchColumn, row: number): void {
+    const { width, views } = this;
+    if (width === 0) return this.take(group, viewOf(views, column, row), offsetOf(column, row), column.values[2 * row + 1]);
+    const address = column.address + width * row, isHigh = address >= HALF;
+    const length = column.isNull(row) ? NULL_LENGTH : width;
+    this.take(group, isHigh ? views.high : views.low, isHigh ? address - HALF : address, length);
+  }
+
+  /** Keeps the value from[at … at + length) if it is better than that of the group. */
+  private take(group: number, from: Uint8Array, at: number, length: number): void {
+    if (length < 0 && this.skipNulls || !this.isBetter(group, from, at, length)) return;
+    if (length > (this.rooms[group] ?? 0)) this.makeRoom(group, length);
+    const { bytes } = this, start = this.starts[group];
+    if (length > SHORT_BYTES) bytes.set(from.subarray(at, at + length), start);
+    else for (let k = 0; k < length; k++) bytes[start + k] = from[at + k];
+    this.lengths[group] = length;
+  }
+
+  private isBetter(group: number, from: Uint8Array, at: number, length: number): boolean {
+    const { mode, bytes } = this, now = this.lengths[group];
+    if (now === undefined || mode === "last") return true;
+    if (mode === "first") return false;
+    const both = Math.min(length, now), start = this.starts[group];
     let k = 0;
-    while (k < both && memory[from + k] === now[k]) k++;
-    const difference = k < both ? memory[from + k] - now[k] : length - now.length;
-    return this.mode === "min" ? difference < 0 : difference > 0;
+    while (k < both && from[at + k] === bytes[start + k]) k++;
+    const difference = k < both ? from[at + k] - bytes[start + k] : length - now;
+    return mode === "min" ? difference < 0 : difference > 0;
+  }
+
+  /** A value that replaces a shorter one gets more, so that the bytes of former values do not add up. */
+  private makeRoom(group: number, length: number): void {
+    const room = this.lengths[group] === undefined ? length : 2 * length, end = this.used + room;
+    this.bytes = grownBytes(this.bytes, this.used, end, this.context.memory);
+    this.starts[group] = this.used;
+    this.rooms[group] = room;
+    this.used = end;
   }
 
   merge(later: BatchAggregateState, mapping: Int32Array): void {
-    this.isShared = (later as KeptState).isShared = true;
-    (later as KeptState).kept.forEach((value, group) => {
-      if (value !== undefined) this.offer(mapping[group], value, false);
+    const { bytes, starts, lengths } = later as KeptState;
+    lengths.forEach((length, group) => {
+      if (length !== undefined) this.take(mapping[group], bytes, starts[group] ?? 0, length);
     });
   }
 
   finish(out: BatchOut, groupCount: number): void {
     for (let group = 0; group < groupCount; group++) {
-      const value = this.kept[group];
-      if (value === undefined || value === null) out.setNull(group);
-      else if (this.width > 0) {
-        new Uint8Array(out.values.buffer, out.address + this.width * group, this.width).set(value);
-      } else out.setText(group, value);
+      const length = this.lengths[group] ?? NULL_LENGTH, start = this.starts[group] ?? 0;
+      const value = this.bytes.subarray(start, start + length);
+      if (length < 0) out.setNull(group);
+      else if (this.width === 0) out.setText(group, value);
+      else new Uint8Array(out.values.buffer, out.address + this.width * group, this.width).set(value);
     }
   }
 
   sizeBytes(): number {
-    return this.bytesKept + this.kept.length * 64;
+    return this.bytes.length + this.lengths.length * 32;
   }
-}
-
-function compareBytes(a: Uint8Array, b: Uint8Array): number {
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) if (a[i] !== b[i]) return a[i] - b[i];
-  return a.length - b.length;
 }
 
 const entries: FunctionEntry[] = [];
@@ -341,8 +332,6 @@ for (const type of [...DISTINCT, "BOOLEAN"]) {
     )),
   );
 }
-
-const NO_BYTES = new Uint8Array(0);
 
 /** Concatenates the texts of each group with a delimiter, in one growing byte string for each group. */
 class JoinState implements BatchAggregateState {

@@ -12,7 +12,8 @@ export interface MemoryViews {
   high: Uint8Array;
 }
 
-const HALF = 0x80000000;
+/** The address at which the upper half begins. */
+export const HALF = 0x80000000;
 const known = new WeakMap<Uint8Array, MemoryViews>();
 
 /** Returns the views of a memory. Call it once for each batch. */
