@@ -225,17 +225,9 @@ function characterClass(pattern: string, from: number): [source: string, next: n
   throw new Refusal("a class is not closed", from);
 }
 
-/** What matches are replaced by. */
-export interface Replacement {
-  of(found: Groups, names: Names | undefined): string;
-  /** The same as a pattern of `String.replace`, if there is one for expressions with so many groups. */
-  pattern(groupCount: number): string | undefined;
-  /** Groups that it consists of, and units of its other text. */
-  groups: number;
-  units: number;
-}
+export type Replacement = (found: Groups, names: Names | undefined) => string;
 
-/** Converts Java's replacement syntax (`$1`, `${name}`, backslashes). */
+/** Converts Java's replacement syntax (`$1`, `${name}`, backslashes) to a function of a match. */
 export function translateReplacement(replacement: string): Replacement {
   const parts: (string | number | { name: string })[] = [];
   for (let at = 0; at < replacement.length;) {
@@ -255,22 +247,11 @@ export function translateReplacement(replacement: string): Replacement {
       at++;
     }
   }
-  const units = parts.filter((part) => typeof part === "string").length;
-  return {
-    of: (found, names) =>
-      parts.map((
-        part,
-      ) => (typeof part === "string" ? part : typeof part === "number" ? found[part] ?? "" : names?.[part.name] ?? ""))
-        .join(""),
-    pattern(groupCount) {
-      if (parts.some((part) => typeof part === "object" || typeof part === "number" && part > groupCount)) {
-        return undefined;
-      }
-      return parts.map((part) =>
-        part === 0 ? "$&" : typeof part === "number" ? `$0${part}` : part === "$" ? "$$" : part
-      ).join("");
-    },
-    groups: parts.length - units,
-    units,
-  };
+  const [part, ...others] = parts;
+  if (typeof part === "number" && others.length === 0) return (found) => found[part] ?? "";
+  return (found, names) =>
+    parts.map((
+      part,
+    ) => (typeof part === "string" ? part : typeof part === "number" ? found[part] ?? "" : names?.[part.name] ?? ""))
+      .join("");
 }

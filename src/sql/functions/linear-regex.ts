@@ -14,12 +14,6 @@ export interface LinearRegex {
    * function.
    */
   each(text: string, use: UseMatch): void;
-  /**
-   * The text with every match replaced by a pattern of `String.replace`; undefined if only `each` can visit its matches. For short texts,
-   * because it cannot be cancelled. Requires `keepsGroups`.
-   */
-  replaced(text: string, by: string): string | undefined;
-  groupCount: number;
 }
 
 /** A match with its groups, its index in the text, and its named groups. */
@@ -47,15 +41,9 @@ const SURROGATE = /[\ud800-\udfff]/;
 export function linearRegex(source: string, flags: string, keepsGroups: boolean): LinearRegex {
   const exact = new RegExp(source, keepsGroups ? `${flags}g` : flags);
   const isDangerous = hasNestedRepetitions(source);
-  const groupCount = new RegExp(`${source}|`, flags).exec("")!.length - 1;
   const exactly: LinearRegex = isDangerous
-    ? { test: refuseText, each: refuseText, replaced: refuseText, groupCount }
-    : {
-      test: (text) => exact.test(text),
-      each: (text, use) => eachMatch(exact, text, use),
-      replaced: (text, by) => text.replace(exact, by),
-      groupCount,
-    };
+    ? { test: refuseText, each: refuseText }
+    : { test: (text) => exact.test(text), each: (text, use) => eachMatch(exact, text, use) };
   const quick = withoutUnicode(source, flags, keepsGroups);
   if (quick === undefined) {
     if (isDangerous) throw new Unbounded(DANGER);
@@ -78,8 +66,6 @@ export function linearRegex(source: string, flags: string, keepsGroups: boolean)
       if (other === undefined) exactly.each(text, use);
       else eachMatchOf(other, quick, use);
     },
-    replaced: (text, by) => doesNotFit(text) || SURROGATE.test(text) ? undefined : text.replace(quick, by),
-    groupCount,
   };
 }
 

@@ -261,62 +261,39 @@ const checkRegex = (keepsGroups: boolean): FunctionEntry["check"] => ([, pattern
     : undefined;
 };
 
-/** A constant replacement for an expression. */
-interface Replacing {
-  regex: LinearRegex;
-  by: Replacement;
-  /** For texts of up to `textUnitsMax`. */
-  pattern?: string;
-  textUnitsMax: number;
-}
-
-/** Of a result that is made by a single call. */
-const REPLACED_UNITS_MAX = 2 ** 20;
-
-function replacing(regex: LinearRegex, by: Replacement): Replacing {
-  const textUnitsMax = Math.min(4096, REPLACED_UNITS_MAX / (1 + by.groups + by.units) - 1);
-  return { regex, by, pattern: by.pattern(regex.groupCount), textUnitsMax };
-}
-
 const regexpReplace: BatchFunction = ([column, patterns, replacements], out, rowCount, context) => {
   const pace = new Pace(context), isConstant = patterns.isConstant && replacements.isConstant;
-  let known: Replacing | undefined;
+  let regex: LinearRegex | undefined;
+  let by: Replacement | undefined;
   for (let row = 0; row < rowCount; row++) {
-    if (!isConstant || row === 0) {
-      const pattern = patterns.text(row), replacement = replacements.text(row);
-      known = pattern === undefined || replacement === undefined ? undefined : replacing(
-        compiled("replace", pattern, context, () => javaRegex(pattern, true)),
-        compiled("by", replacement, context, () => translateReplacement(replacement)),
-      );
+    const text = column.text(row);
+    if (text !== undefined && (regex === undefined || !isConstant)) {
+      const pattern = patterns.text(row), replacement = replacements.text(row), isNull = pattern === undefined || replacement === undefined;
+      regex = isNull ? undefined : compiled("replace", pattern, context, () => javaRegex(pattern, true));
+      by = isNull ? undefined : compiled("by", replacement, context, () => translateReplacement(replacement));
     }
-    const text = known === undefined ? undefined : column.text(row);
-    if (known === undefined || text === undefined) {
+    if (text === undefined || regex === undefined || by === undefined) {
       out.setNull(row);
       continue;
     }
-    const { regex, by, pattern, textUnitsMax } = known;
+    const made = new TextPieces(context);
+    const put = by;
+    // Tracks the length of the result, so that it is never built if it becomes too long.
+    let length = text.length, last = 0;
+    regex.each(text, (found, index, names) => {
+      const replaced = found[0]!.length, piece = put(found, names);
+      pace.spend(64 + piece.length);
+      length += piece.length - replaced;
+      if (length > text.length) checkTextLength("regexp_replace", length, context);
+      made.add(text.slice(last, index));
+      made.add(piece);
+      last = index + replaced;
+    });
+    made.add(text.slice(last));
+    out.setText(row, made.text());
     pace.spend(256 + text.length);
-    const replaced = pattern !== undefined && text.length <= textUnitsMax ? regex.replaced(text, pattern) : undefined;
-    out.setText(row, replaced ?? replacedByPieces(text, regex, by, pace, context));
   }
 };
-
-/** Tracks the length of the result, so that it is never built if it becomes too long. */
-function replacedByPieces(text: string, regex: LinearRegex, by: Replacement, pace: Pace, context: FunctionContext) {
-  const made = new TextPieces(context);
-  let length = text.length, last = 0;
-  regex.each(text, (found, index, names) => {
-    const replaced = found[0]!.length, piece = by.of(found, names);
-    pace.spend(64 + piece.length);
-    length += piece.length - replaced;
-    if (length > text.length) checkTextLength("regexp_replace", length, context);
-    made.add(text.slice(last, index));
-    made.add(piece);
-    last = index + replaced;
-  });
-  made.add(text.slice(last));
-  return made.text();
-}
 
 /** `*`, `?` and `[a-c]`, matched against the whole text. */
 function globRegex(pattern: string): LinearRegex {

@@ -5,6 +5,7 @@ import { grownBytes } from "./sizes.ts";
 
 const PENDING_UNITS = 16_384;
 const encoder = new TextEncoder();
+const NO_BYTES = new Uint8Array(0);
 
 /**
  * V8 keeps a concatenation as a tree of its pieces until it is read, which takes 32 bytes for each piece that are not
@@ -12,7 +13,7 @@ const encoder = new TextEncoder();
  */
 export class TextPieces {
   private pending = "";
-  private bytes = new Uint8Array(0);
+  private bytes: Uint8Array<ArrayBuffer> = NO_BYTES;
   private used = 0;
 
   constructor(private readonly context: Pick<FunctionContext, "memory">) {}
