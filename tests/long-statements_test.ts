@@ -1,5 +1,6 @@
 /** Long statements are planned on another thread, with the same results, and block nobody else. */
 import assert from "node:assert/strict";
+import { parquetWriteBuffer } from "hyparquet-writer";
 import pg from "pg";
 import { startServer, type TestServer } from "./server.ts";
 import { pgClient } from "./pg-client.ts";
@@ -137,6 +138,24 @@ Deno.test("long statements", async (t) => {
     );
     await client.query(`create table w as (select ${list(300, (k) => `a + ${k} c${k}`)} from n)`);
     assert.deepEqual(await rowsOf("select sum(c299) from w"), [[`${5050 + 100 * 299}`]]);
+  });
+
+  await t.step("and those of Parquet files with long footers", async () => {
+    const name = (k: number) => `column_${k}_${"x".repeat(200)}`;
+    const columnData = Array.from(
+      { length: 1_000 },
+      (_, k) => ({ name: name(k), data: [k, 2 * k], type: "INT32" as const }),
+    );
+    await Deno.mkdir(`${server.root}/import`, { recursive: true });
+    await Deno.writeFile(`${server.root}/import/wide.parquet`, new Uint8Array(parquetWriteBuffer({ columnData })));
+    const before = await longStatements(server);
+    assert.deepEqual(await rowsOf(`select sum(${name(999)}), count() from read_parquet('wide.parquet')`), [[
+      "2997",
+      "2",
+    ]]);
+    assert.ok(await longStatements(server) > before);
+    const missing = await refusal(client.query(`select nothing from read_parquet('wide.parquet')`));
+    assert.match(`${missing.message} at ${missing.position}`, /nothing.* at 8$/);
   });
 
   await t.step("are refused at the same positions", async () => {

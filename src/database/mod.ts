@@ -5,7 +5,7 @@ import { SqlError, SQLSTATE } from "../errors.ts";
 import { createMailboxes, createScheduler, parquetSchema, removeSpilled } from "../engine/mod.ts";
 
 import { createRegistry } from "../sql/functions/mod.ts";
-import { answerCall, languageReference, quickEffort } from "../sql/mod.ts";
+import { answerCall, languageReference, LongStatement, quickEffort } from "../sql/mod.ts";
 import {
   type AppendBatch,
   type Catalogue,
@@ -47,6 +47,8 @@ import { TurnGroups } from "./turn-groups.ts";
 import { MaterializedViews } from "./materialized-views.ts";
 import { StoredViews } from "./views.ts";
 
+/** Footers of Parquet files of more bytes are read on the planner's thread: 256 KiB take some ten milliseconds. */
+const DIRECT_FOOTER_BYTES_MAX = 256 << 10;
 /** Limit of compiled statements cached for a transaction that has changed definitions. */
 const TRANSACTION_STATEMENTS_MAX = 100;
 
@@ -156,6 +158,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     },
   });
   const quick = quickEffort(options.directWordsMax);
+  const longFooters = { bytesMax: DIRECT_FOOTER_BYTES_MAX, beyond: () => new LongStatement("the footer is long") };
   const views = new StoredViews({
     session: () => new DatabaseSession(core, SERVER),
     table: (name) => catalogue.table(name)?.schema,
@@ -173,7 +176,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
         nowMicros: nowMicros(),
         user: identity.name,
         client: factsOf(client),
-        parquetSchema: (path) => parquetSchema(path, options.importRoot),
+        parquetSchema: (path) => parquetSchema(path, options.importRoot, 0, longFooters),
         effort: quick,
       }),
     long: ({ text, parameterTypes, identity, client, values }, wait) =>

@@ -22,8 +22,10 @@ interface Cached {
   footerBytes: number;
 }
 
-/** A file of more is refused: it may take twenty times as much when it is read. */
+/** A file of more is refused. One of this size takes a second to read, and 40 MiB besides its bytes. */
 const FOOTER_BYTES_MAX = 64 << 20;
+/** Size of the smallest page, which is a header, and its largest number of values, which is an i32 and includes nulls. */
+const PAGE_BYTES_MIN = 16, PAGE_VALUES_MAX = 2 ** 31 - 1;
 /** Number of cached footers, and their bytes in files. */
 const CACHE_COUNT_MAX = 64, CACHE_BYTES_MAX = 8 << 20;
 const cache = new Map<string, Cached>();
@@ -35,13 +37,20 @@ export interface FileSchema {
   rowCount: number;
 }
 
+/** Where a long footer is not read, because it would block the thread. */
+export interface LongFooters {
+  bytesMax: number;
+  /** The error for one of more bytes. */
+  beyond(): Error;
+}
+
 /**
  * Columns and row count of a file, and the columns whose types are not supported.
  * @throws {SqlError} at `at`, if the file does not exist or is not a complete Parquet file.
  */
-export function parquetSchema(path: string, root: string, at = 0): FileSchema {
+export function parquetSchema(path: string, root: string, at = 0, long?: LongFooters): FileSchema {
   const { columns, leftOut, rowCount } = atPosition(path, at, () => {
-    const { file, handle } = openParquet(path, root);
+    const { file, handle } = openParquet(path, root, long);
     handle.close();
     return file;
   });
@@ -71,14 +80,18 @@ export function atPosition<T>(path: string, at: number, work: () => T): T {
 }
 
 /** Opens a file of the directory `root`. The caller closes the handle. */
-export function openParquet(path: string, root: string): { file: ParquetFile; handle: Deno.FsFile } {
+export function openParquet(
+  path: string,
+  root: string,
+  long?: LongFooters,
+): { file: ParquetFile; handle: Deno.FsFile } {
   const handle = openImportFile(path, root);
   try {
     const info = handle.statSync();
     const stamp = `${info.mtime?.getTime()} ${info.size} ${info.ino}`;
     const cached = cache.get(path);
     if (cached?.stamp === stamp) return { file: cached.file, handle };
-    const footer = footerBytesOf(handle, info.size), file = fileOf(path, footer, info.size);
+    const footer = footerBytesOf(handle, info.size, long), file = fileOf(path, footer, info.size);
     keep(path, { stamp, file, footerBytes: footer.length });
     return { file, handle };
   } catch (error) {
@@ -113,7 +126,7 @@ export function readAt(handle: Deno.FsFile, offset: number, into: Uint8Array): v
 }
 
 /** Reads the end of a file: footer, its length (u32), "PAR1". */
-function footerBytesOf(handle: Deno.FsFile, sizeBytes: number): Uint8Array {
+function footerBytesOf(handle: Deno.FsFile, sizeBytes: number, long?: LongFooters): Uint8Array {
   if (sizeBytes < 12) throw new ParquetError("it is too short");
   const tail = new Uint8Array(8);
   readAt(handle, sizeBytes - 8, tail);
@@ -125,6 +138,7 @@ function footerBytesOf(handle: Deno.FsFile, sizeBytes: number): Uint8Array {
   if (footerSize > FOOTER_BYTES_MAX) {
     throw new ParquetError(`its footer has ${footerSize} bytes: at most ${FOOTER_BYTES_MAX} are allowed`);
   }
+  if (long !== undefined && footerSize > long.bytesMax) throw long.beyond();
   const footer = new Uint8Array(footerSize);
   readAt(handle, sizeBytes - 8 - footerSize, footer);
   return footer;
@@ -155,6 +169,9 @@ function checkRowGroup(group: RowGroup, columns: ParquetColumn[], leafCount: num
     // Each list entry counts as a value, and so does an empty list.
     if (dimensions.length > 0 ? valueCount < rowCount : valueCount !== rowCount) {
       throw new ParquetError(`column ${name} has ${valueCount} values in ${rowCount} rows`);
+    }
+    if (valueCount > Math.floor(sizeBytes / PAGE_BYTES_MIN) * PAGE_VALUES_MAX) {
+      throw new ParquetError(`column ${name} has ${valueCount} values in ${sizeBytes} bytes, which is impossible`);
     }
   }
 }

@@ -50,7 +50,9 @@ export class RowGroup {
 
 /** Elements of a schema: columns, structs and lists. */
 const ELEMENTS_MAX = 65_536;
-const ROW_GROUPS_MAX = 1 << 20;
+const ROW_GROUPS_MAX = 65_536;
+/** Columns of all row groups. Each takes 40 bytes. */
+const EXTENTS_MAX = 1 << 20;
 
 const utf8 = new TextDecoder();
 
@@ -58,6 +60,7 @@ const utf8 = new TextDecoder();
 export function readFooter(bytes: Uint8Array): Footer {
   const reader = new Reader(bytes, "its footer"),
     footer: Footer = { schema: [], questdb: undefined, rowCount: -1, rowGroups: [] };
+  let extentCount = 0;
   reader.fields((id) => {
     switch (id) {
       case 2:
@@ -70,7 +73,9 @@ export function readFooter(bytes: Uint8Array): Footer {
         return reader.number((value) => footer.rowCount = value);
       case 4:
         return reader.structs(() => {
-          if (footer.rowGroups.push(rowGroupOf(reader)) > ROW_GROUPS_MAX) {
+          const group = rowGroupOf(reader, EXTENTS_MAX - extentCount);
+          extentCount += group.columnCount;
+          if (footer.rowGroups.push(group) > ROW_GROUPS_MAX) {
             throw new ParquetError(`it has more than ${ROW_GROUPS_MAX} row groups`);
           }
         });
@@ -134,12 +139,18 @@ function logicalTypeOf(reader: Reader): LogicalType | undefined {
   return found.type === undefined ? undefined : found as LogicalType;
 }
 
-function rowGroupOf(reader: Reader): RowGroup {
+function rowGroupOf(reader: Reader, extentsMax: number): RowGroup {
   let rowCount = -1;
   const numbers: number[] = [];
   reader.fields((id) => {
-    if (id === 1) reader.structs(() => pushExtent(reader, numbers));
-    else if (id === 3) reader.number((value) => rowCount = value);
+    if (id === 1) {
+      reader.structs(() => {
+        pushExtent(reader, numbers);
+        if (numbers.length > extentsMax * EXTENT_NUMBERS) {
+          throw new ParquetError(`it has more than ${EXTENTS_MAX} columns in all row groups`);
+        }
+      });
+    } else if (id === 3) reader.number((value) => rowCount = value);
   });
   return new RowGroup(rowCount, Float64Array.from(numbers));
 }

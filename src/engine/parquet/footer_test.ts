@@ -25,6 +25,25 @@ const schemaFields = (count: number, name: string, structs: string[] = []): numb
 /** No rows, and no row groups. */
 const NO_ROWS = [0x16, 0, 0x19, 0x0c, 0];
 
+const COLUMN_OF_NO_VALUES = [0x3c, 0x45, 0, 0x16, 0, 0x16, 0, 0x16, 0, 0x26, 8, 0, 0];
+/** So many row groups without rows, of as many columns. */
+const rowGroups = (count: number, columnCount: number): number[] => {
+  const group = [
+    0x19,
+    0xfc,
+    ...varint(columnCount),
+    ...Array(columnCount).fill(COLUMN_OF_NO_VALUES).flat(),
+    0x26,
+    0,
+    0,
+  ];
+  return [0x16, 0, 0x19, 0xfc, ...varint(count), ...Array(count).fill(group).flat(), 0];
+};
+/** A row group of 2^52 rows: a column of so many values in 28 bytes. */
+const MANY_ROWS = [0x16, ...varint(2 ** 53), 0x19, 0x1c]
+  .concat([0x19, 0x1c, 0x3c, 0x45, 0, 0x16, ...varint(2 ** 53), 0x16, 0, 0x16, 56, 0x26, 8, 0, 0])
+  .concat([0x26, ...varint(2 ** 53), 0, 0]);
+
 function withFile<T>(bytes: Uint8Array, use: (path: string, root: string) => T): T {
   const root = Deno.makeTempDirSync(), path = `${root}/x.parquet`;
   Deno.writeFileSync(path, bytes);
@@ -53,12 +72,30 @@ const refused: [what: string, footer: number[], error: RegExp][] = [
   ["numbers of eight bytes in a longer list", [0x99, 0xf7, ...varint(2 ** 60)], /its footer ends too early/],
   ["elements without names", [0x29, 0x1c, 0, 0], /has no name/],
   ["too many columns", [0x15, 2, ...schemaFields(70_000, "a"), ...NO_ROWS], /more than 65536 elements/],
+  ["too many row groups", [0x15, 2, ...schemaFields(1, "a"), ...rowGroups(65_537, 1)], /more than 65536 row groups/],
+  [
+    "too many columns of row groups",
+    [0x15, 2, ...schemaFields(1_024, "a"), ...rowGroups(1_025, 1_024)],
+    /more than 1048576 columns in all row groups/,
+  ],
+  [
+    "more rows than its bytes can have",
+    [0x15, 2, ...schemaFields(1, "a"), ...MANY_ROWS],
+    /column a has 4503599627370496 values in 28 bytes, which is impossible/,
+  ],
   ["long names", [0x15, 2, ...schemaFields(3, "a", ["x".repeat(2_000)]), ...NO_ROWS], /has 2002 characters/],
 ];
 for (const [what, footer, error] of refused) {
   Deno.test(`a footer is refused: ${what}`, () =>
     withFile(fileOf(footer), (path, root) => assert.throws(() => parquetSchema(path, root), error)));
 }
+
+Deno.test("a long footer is left to another thread", () =>
+  withFile(fileOf([0x15, 2, ...schemaFields(1_000, "a"), ...NO_ROWS]), (path, root) => {
+    const long = { bytesMax: 1_000, beyond: () => new Error("for another thread") };
+    assert.throws(() => parquetSchema(path, root, 0, long), /for another thread/);
+    assert.equal(parquetSchema(path, root, 0, { ...long, bytesMax: 10_000 }).columns.length, 1_000);
+  }));
 
 Deno.test("many columns of one name get names of their own", () =>
   withFile(fileOf([0x15, 2, ...schemaFields(60_000, "a"), ...NO_ROWS]), (path, root) => {

@@ -3,6 +3,7 @@ import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import type { TableSchema } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall } from "../ast.ts";
+import { LongStatement } from "../effort.ts";
 import { hasNanoseconds } from "../functions/mod.ts";
 import type { Expr, Plan } from "../plan.ts";
 import { catalogName } from "./catalog-tables.ts";
@@ -322,6 +323,7 @@ function readParquet(queries: Queries, call: FunctionCall, names: Names): { plan
     queries.binding.boundAnew = true; // the file may have other columns next time
     schema = queries.binding.context.parquetSchema(path);
   } catch (error) {
+    if (error instanceof LongStatement) throw error;
     if (error instanceof SqlError) throw new SqlError(error.message, arg.at, error.sqlState, { cause: error });
     throw new SqlError(
       `${value.value} cannot be read as Parquet: ${error instanceof Error ? error.message : error}`,
