@@ -32,9 +32,11 @@ export interface Output {
   begin(batch: Batch): void;
   /**
    * The next piece of the batch; undefined after the last one. `lends`: the bytes may be those of a buffer that the next run of the
-   * output overwrites.
+   * output overwrites. `isShort`: about a mebibyte, also of row groups and many texts.
    */
-  next(lends?: boolean): Piece | undefined;
+  next(lends?: boolean, isShort?: boolean): Piece | undefined;
+  /** About the size of the next piece: that of one without long texts if it is not known yet. */
+  nextBytes(isShort: boolean): number;
   /** True if pieces that follow each other may be joined to one. Rows for a table and row groups are units of their own. */
   readonly joinable: boolean;
   /** True if no further batch is needed, so that the query can stop. */
@@ -75,14 +77,19 @@ export function createOutput(
     : new RowsOutput(options, columns, heap, memory);
 }
 
-/** Reserves memory for the texts in rows [from, to) before they are encoded. */
-function needTexts(heap: SharedHeap, memory: QueryMemory, batch: Batch, from: number, to: number): void {
+/** Reserves memory for texts before they are encoded. */
+function needTexts(memory: QueryMemory, bytes: number): void {
+  if (bytes > PIECE_BYTES) memory.need(ENCODED_BYTES_A_BYTE * bytes, OPERATOR);
+}
+
+/** Of the texts in rows [from, to). */
+function textBytes(heap: SharedHeap, batch: Batch, from: number, to: number): number {
   let bytes = 0;
   for (const { type, address } of batch.columns) {
     if (layoutOf(type) !== "text") continue;
     for (let row = from, at = (address >>> 2) + 1; row < to; row++) bytes += Math.max(0, heap.i32[at + 2 * row]!);
   }
-  if (bytes > PIECE_BYTES) memory.need(ENCODED_BYTES_A_BYTE * bytes, OPERATOR);
+  return bytes;
 }
 
 class NoOutput implements Output {
@@ -99,6 +106,10 @@ class NoOutput implements Output {
   }
 
   next(): undefined {}
+
+  nextBytes(): number {
+    return 0;
+  }
 }
 
 class AppendOutput implements Output {
@@ -131,7 +142,7 @@ class AppendOutput implements Output {
     const { heap, memory, targets, columnIds, batch, from } = this;
     if (batch === undefined || from >= batch.rowCount) return undefined;
     const to = this.from = endOfTexts(heap, batch.columns, from, batch.rowCount, APPENDED_BYTES);
-    needTexts(heap, memory, batch, from, to);
+    needTexts(memory, textBytes(heap, batch, from, to));
     const rows = to - from;
     const part = rows === batch.rowCount ? batch : {
       rowCount: rows,
@@ -142,6 +153,18 @@ class AppendOutput implements Output {
     };
     return { bytes: packAppendBatch(toAppendBatch(part, columnIds, targets, heap)), rows };
   }
+
+  /** Rows for a table never wait for readers. */
+  nextBytes(): number {
+    return PIECE_BYTES;
+  }
+}
+
+interface NextPiece {
+  isShort: boolean;
+  /** The row after its last one. */
+  to: number;
+  textBytes: number;
 }
 
 class RowsOutput implements Output {
@@ -153,6 +176,8 @@ class RowsOutput implements Output {
   /** The rows of the batch that are still to be encoded. */
   private from = 0;
   private to = 0;
+  /** Once its size was asked for. */
+  private nextPiece: NextPiece | undefined;
   /** Its bytes are those of the encoder. */
   private lent: Piece | undefined;
   private readonly encoder: ReturnType<typeof createEncoder>;
@@ -160,6 +185,8 @@ class RowsOutput implements Output {
   private readonly end: number;
   private readonly pieceBytes: number;
   private readonly rowsMax: number;
+  /** Of a row of a row group, without texts; 0 if rows do not form groups. */
+  private readonly groupRowBytes: number;
 
   constructor(
     private readonly options: Extract<OutputOptions, { kind: "rows" }>,
@@ -169,7 +196,9 @@ class RowsOutput implements Output {
   ) {
     this.pieceBytes = options.pieceBytes ?? PIECE_BYTES;
     // The rows passed together to a Parquet file form a row group.
-    const valuesMax = options.encoding.name === "parquet" ? GROUP_VALUES_MAX : this.pieceBytes / VALUE_BYTES;
+    const isParquet = options.encoding.name === "parquet";
+    this.groupRowBytes = isParquet ? columns.reduce((sum, { type }) => sum + typeOf(type).width, 0) : 0;
+    const valuesMax = isParquet ? GROUP_VALUES_MAX : this.pieceBytes / VALUE_BYTES;
     this.rowsMax = Math.max(1, Math.floor(valuesMax / Math.max(1, columns.length)));
     this.encoder = createEncoder(options.encoding, [...columns], heap);
     this.joinable = this.encoder.joinable;
@@ -180,22 +209,43 @@ class RowsOutput implements Output {
   rewind(): void {
     this.totalRows = this.encoded = 0;
     this.finished = false;
-    this.batch = this.lent = undefined;
+    this.batch = this.lent = this.nextPiece = undefined;
   }
 
   begin(batch: Batch): void {
     this.batch = batch;
+    this.nextPiece = undefined;
     this.from = Math.max(0, this.first - this.totalRows);
     this.to = Math.min(batch.rowCount, this.end - this.totalRows);
     this.totalRows += batch.rowCount;
     if (this.totalRows >= this.end && !this.options.countAll) this.finished = true;
   }
 
-  next(lends = false): Piece | undefined {
-    const { heap, memory, batch, from, to: end, encoder } = this;
-    if (batch === undefined || from >= end) return undefined;
-    const to = this.from = endOfTexts(heap, batch.columns, from, Math.min(end, from + this.rowsMax), this.pieceBytes);
-    needTexts(heap, memory, batch, from, to);
+  nextBytes(isShort: boolean): number {
+    const { batch, from, to, pieceBytes } = this;
+    if (batch === undefined || from >= to) return pieceBytes;
+    const piece = this.pieceFrom(batch, isShort);
+    return Math.max(pieceBytes, (piece.to - from) * this.groupRowBytes + piece.textBytes);
+  }
+
+  /** The next piece, which must have rows. */
+  private pieceFrom(batch: Batch, isShort: boolean): NextPiece {
+    if (this.nextPiece?.isShort === isShort) return this.nextPiece;
+    const { heap, from, rowsMax, groupRowBytes, pieceBytes } = this;
+    const isShortGroup = isShort && groupRowBytes > 0;
+    const rows = isShortGroup ? Math.max(1, Math.min(rowsMax, PIECE_BYTES / groupRowBytes | 0)) : rowsMax;
+    const texts = isShort ? batch.columns.filter(({ type }) => layoutOf(type) === "text").length : 1;
+    const to = endOfTexts(heap, batch.columns, from, Math.min(this.to, from + rows), pieceBytes / Math.max(1, texts));
+    return this.nextPiece = { isShort, to, textBytes: textBytes(heap, batch, from, to) };
+  }
+
+  next(lends = false, isShort = false): Piece | undefined {
+    const { memory, batch, from, encoder } = this;
+    if (batch === undefined || from >= this.to) return undefined;
+    const { to, textBytes } = this.pieceFrom(batch, isShort);
+    this.nextPiece = undefined;
+    this.from = to;
+    needTexts(memory, textBytes);
     const rows = to - from, isFirst = this.encoded === 0;
     this.encoded += rows;
     if (this.lent !== undefined) {

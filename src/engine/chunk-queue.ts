@@ -7,6 +7,10 @@ export interface ResultChunk {
 /** Chunks for the reader; the sender counts those in flight. */
 export class ChunkQueue implements AsyncIterable<ResultChunk>, AsyncIterator<ResultChunk> {
   onTaken: () => void = () => {};
+  /** Called with the size of each chunk that the queue was given, once its reader asks for the next one, or never will. */
+  onFreed: (sizeBytes: number) => void = () => {};
+  /** Size of the chunk that the reader has. */
+  private takenBytes = 0;
   private readonly chunks: ResultChunk[] = [];
   private waiting: {
     resolve: (result: IteratorResult<ResultChunk>) => void;
@@ -24,7 +28,7 @@ export class ChunkQueue implements AsyncIterable<ResultChunk>, AsyncIterator<Res
     if (this.waiting) {
       const { resolve } = this.waiting;
       this.waiting = undefined;
-      this.onTaken();
+      this.take(chunk);
       resolve({ done: false, value: chunk });
     } else this.chunks.push(chunk);
   }
@@ -51,9 +55,24 @@ export class ChunkQueue implements AsyncIterable<ResultChunk>, AsyncIterator<Res
     this.waiting = undefined;
   }
 
+  private take({ bytes }: ResultChunk): void {
+    this.takenBytes = bytes.length;
+    this.onTaken();
+  }
+
+  private freeTaken(): void {
+    const { takenBytes } = this;
+    this.takenBytes = 0;
+    if (takenBytes > 0) this.onFreed(takenBytes);
+  }
+
+  private discard(): void {
+    for (const { bytes } of this.chunks.splice(0)) this.onFreed(bytes.length);
+  }
+
   /** Discards unread chunks, because the reader may never return. */
   fail(error: unknown): void {
-    this.chunks.length = 0;
+    this.discard();
     this.over = true;
     if (this.waitingForWhole !== undefined) {
       this.waitingForWhole.reject(error);
@@ -77,9 +96,10 @@ export class ChunkQueue implements AsyncIterable<ResultChunk>, AsyncIterator<Res
   }
 
   next(): Promise<IteratorResult<ResultChunk>> {
+    this.freeTaken();
     const chunk = this.chunks.shift();
     if (chunk) {
-      this.onTaken();
+      this.take(chunk);
       return Promise.resolve({ done: false, value: chunk });
     }
     if (this.error !== undefined) {
@@ -89,6 +109,13 @@ export class ChunkQueue implements AsyncIterable<ResultChunk>, AsyncIterator<Res
     }
     if (this.over) return Promise.resolve({ done: true, value: undefined });
     return new Promise((resolve, reject) => this.waiting = { resolve, reject });
+  }
+
+  /** The reader has gone. */
+  return(): Promise<IteratorResult<ResultChunk>> {
+    this.freeTaken();
+    this.discard();
+    return Promise.resolve({ done: true, value: undefined });
   }
 
   [Symbol.asyncIterator](): AsyncIterator<ResultChunk> {

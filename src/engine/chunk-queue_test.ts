@@ -33,6 +33,24 @@ Deno.test("ChunkQueue has no whole result if there is a chunk or an end before",
   assert.deepEqual(await rowsOf(empty), []);
 });
 
+Deno.test("ChunkQueue frees a chunk when its reader asks for the next one, and those that are never read", async () => {
+  for (const how of ["fails", "is left"] as const) {
+    const queue = new ChunkQueue(), freed: number[] = [];
+    queue.onFreed = (sizeBytes) => freed.push(sizeBytes);
+    for (const rows of [1, 2, 3, 4]) queue.push(chunk(rows));
+    await queue.next();
+    assert.deepEqual(freed, []);
+    await queue.next();
+    assert.deepEqual(freed, [1]);
+    if (how === "fails") {
+      queue.fail(new Error("no luck"));
+      assert.deepEqual(freed, [1, 3, 4]);
+      await assert.rejects(queue.next(), /no luck/);
+    } else await queue.return();
+    assert.deepEqual(freed.toSorted(), [1, 2, 3, 4]);
+  }
+});
+
 Deno.test("ChunkQueue tells a failure once, to the one who waits or who reads next", async () => {
   const asked = new ChunkQueue(), whole = asked.whole();
   asked.fail(new Error("no luck"));

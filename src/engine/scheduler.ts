@@ -15,6 +15,7 @@ import { UNIT_BYTES } from "./memory.ts";
 import { serializedPlan } from "./packed-plan.ts";
 import { type PackedSources, packSources } from "./packed-sources.ts";
 import { PlanNames, PlansSent } from "./plan-names.ts";
+import { ResultRoom } from "./result-room.ts";
 import { ANSWER, CANCEL, cancelError, clearSlot, SLOT, SLOT_COUNT, slotLong, slotWord } from "./slot.ts";
 
 export interface SchedulerOptions {
@@ -42,6 +43,8 @@ export interface SchedulerOptions {
   notify?: Notify;
   /** For tests: time without work that is a rest, in ms. */
   restMs?: number;
+  /** For tests: see STALL_MS. */
+  stallMs?: number;
 }
 
 /** A query without what the scheduler adds. */
@@ -167,7 +170,7 @@ const FAILURES_MAX = 4;
 /** A parked query continues when at most this many chunks are left to its reader. */
 const CHUNKS_LEFT_MAX = 2;
 
-/** A parked query whose reader has taken nothing for this long ends if others wait for its slot. */
+/** A parked query whose reader has taken nothing for this long ends if others wait for its slot, or for room for their results. */
 const STALL_MS = 10_000;
 
 /** After this time without queries, tasks and commits, the workers return memory to the system. */
@@ -179,7 +182,10 @@ const LOOK_MS = 1_000;
 /** A query that was requested and has not ended. */
 interface Underway {
   cancel(reason: number): void;
-  isParked(): boolean;
+  /** Number of chunks that its reader has not taken. */
+  chunksUnderway(): number;
+  /** If it is parked: continues it when its reader has caught up and its next chunk has room, or to cancel it. */
+  resumeIfWanted(): void;
   /** Time when its reader last took a chunk. */
   readAtMs: number;
   /** When its time is over. */
@@ -227,6 +233,7 @@ class WorkerScheduler implements Scheduler {
   private closed = false;
   private readonly mailboxes: Mailboxes;
   private readonly letters: Letters;
+  private readonly room: ResultRoom;
   private readonly planNames = new PlanNames((name) => this.allSeats().forEach(({ plans }) => plans.free(name)));
   /** By slot: takes the answer of the query that has it. No longer than the slots in use require. */
   private readonly answerTakers: (((answer: number) => void) | undefined)[] = [];
@@ -238,6 +245,7 @@ class WorkerScheduler implements Scheduler {
   constructor(private readonly options: SchedulerOptions) {
     this.mailboxes = options.mailboxes ?? createMailboxes(options.workerCount, options.notify);
     this.letters = new Letters(options.heap);
+    this.room = new ResultRoom(options.heap);
   }
 
   start(): void {
@@ -513,6 +521,7 @@ class WorkerScheduler implements Scheduler {
       ended = true;
       last = { ...statistics(), state: "ended", memoryBytes: 0 };
       this.underway.delete(underway);
+      this.parked.delete(underway);
       if (slot >= 0) this.giveSlot(slot);
       if (error !== undefined) queue.fail(error);
       else if (whole !== undefined) queue.endWith(whole);
@@ -520,6 +529,7 @@ class WorkerScheduler implements Scheduler {
       resolve();
     };
     const word = (offset: number) => slotWord(slot, offset);
+    const chunksUnderway = () => Atomics.load(heap.i32, word(SLOT.chunksUnderway));
     let last: QueryStatistics | undefined;
     const statistics = (): QueryStatistics => {
       if (last !== undefined) return last;
@@ -539,7 +549,18 @@ class WorkerScheduler implements Scheduler {
     const readAtMs = performance.now(), { timeoutMs } = order;
     // Waiting counts, so that no query waits for others without end.
     const deadlineMs = timeoutMs > 0 && timeoutMs < 2 ** 31 ? readAtMs + timeoutMs : Infinity;
-    const underway: Underway = { cancel, isParked: () => parkedAt !== undefined, readAtMs, deadlineMs };
+    const resumeIfWanted = () => {
+      if (parkedAt === undefined) return;
+      if (cancelled === CANCEL.none) {
+        const count = chunksUnderway();
+        if (count > CHUNKS_LEFT_MAX || !this.room.isFor(heap.i32[word(SLOT.nextChunkBytes)], count)) return;
+      }
+      this.parked.delete(underway);
+      job.only = parkedAt;
+      parkedAt = undefined;
+      this.enqueue(job);
+    };
+    const underway: Underway = { cancel, chunksUnderway, resumeIfWanted, readAtMs, deadlineMs };
     this.underway.add(underway);
     if (deadlineMs < this.nextDeadlineMs) this.watchDeadline(deadlineMs, readAtMs);
     const planName = this.planNames.nameOf(order.plan);
@@ -596,11 +617,15 @@ class WorkerScheduler implements Scheduler {
         return true;
       },
       onMessage: (message) => {
-        if (message.type === "chunk") queue.push({ bytes: message.bytes, rows: message.rows });
-        else if (message.type === "parked") {
+        if (message.type === "chunk") {
+          this.room.add(message.bytes.length);
+          queue.push({ bytes: message.bytes, rows: message.rows });
+        } else if (message.type === "parked") {
           parkedOnce = true;
           parkedAt = this.allSeats().find((seat) => seat.job === job);
+          this.parked.add(underway);
           resumeIfWanted();
+          this.stopStalled();
         } else if (message.type === "done") {
           totalRows = message.totalRows;
           end();
@@ -608,14 +633,6 @@ class WorkerScheduler implements Scheduler {
       },
       onError: end,
       onCrash: (reason) => end(workerFailed("ran the query", reason)),
-    };
-    /** Continues a parked query once its reader has caught up, or to cancel it. */
-    const resumeIfWanted = () => {
-      if (parkedAt === undefined) return;
-      if (cancelled === CANCEL.none && Atomics.load(heap.i32, word(SLOT.chunksUnderway)) > CHUNKS_LEFT_MAX) return;
-      job.only = parkedAt;
-      parkedAt = undefined;
-      this.enqueue(job);
     };
     const start = () => {
       slot = this.freeSlots.pop()!;
@@ -628,6 +645,10 @@ class WorkerScheduler implements Scheduler {
       this.waitingForSlot.push(start);
       this.stopStalled();
     }
+    queue.onFreed = (sizeBytes) => {
+      this.room.subtract(sizeBytes);
+      for (const { resumeIfWanted } of this.parked) resumeIfWanted();
+    };
     queue.onTaken = () => {
       if (ended) return;
       underway.readAtMs = performance.now();
@@ -646,6 +667,7 @@ class WorkerScheduler implements Scheduler {
   }
 
   private readonly underway = new Set<Underway>();
+  private readonly parked = new Set<Underway>();
   private stallTimer: ReturnType<typeof setTimeout> | undefined;
 
   /** One timer for all queries: making one for each takes longer than a request. It may fire when its query has ended. */
@@ -681,15 +703,16 @@ class WorkerScheduler implements Scheduler {
     this.waitingForSlot.shift()?.();
   }
 
-  /** While queries wait for a slot, ends one whose reader has taken nothing for long. */
+  /** While queries wait for a slot or for room, ends as many whose readers have taken nothing for long. */
   private stopStalled(): void {
     clearTimeout(this.stallTimer);
-    if (this.waitingForSlot.length === 0 || this.closed) return;
-    const now = performance.now();
-    const stalled = [...this.underway].filter((query) => query.isParked() && now - query.readAtMs > STALL_MS)
-      .sort((a, b) => a.readAtMs - b.readAtMs);
-    for (const query of stalled.slice(0, this.waitingForSlot.length)) query.cancel(CANCEL.stalled);
-    this.stallTimer = setTimeout(() => this.stopStalled(), STALL_MS / 10);
+    const unread = [...this.parked].filter(({ chunksUnderway }) => chunksUnderway() > 0);
+    const waitingCount = this.waitingForSlot.length + this.parked.size - unread.length;
+    if (waitingCount === 0 || this.closed) return;
+    const now = performance.now(), { stallMs = STALL_MS } = this.options;
+    const stalled = unread.filter(({ readAtMs }) => now - readAtMs > stallMs).sort((a, b) => a.readAtMs - b.readAtMs);
+    for (const query of stalled.slice(0, waitingCount)) query.cancel(CANCEL.stalled);
+    this.stallTimer = setTimeout(() => this.stopStalled(), stallMs / 10);
   }
 
   private revive(posted: PostedError): Error {

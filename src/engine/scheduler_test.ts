@@ -4,6 +4,7 @@ import vm from "node:vm";
 import { createHeap } from "../storage/heap.ts";
 import { createScheduler, type QueryOrder, type RunningQuery } from "./scheduler.ts";
 import type { Notify } from "./mailbox.ts";
+import { ResultRoom } from "./result-room.ts";
 import { SLOT, SLOT_COUNT, slotWord } from "./slot.ts";
 import { randomFrom } from "./testing.ts";
 import type { FakePlan } from "./testing/scheduler-worker.ts";
@@ -99,6 +100,47 @@ Deno.test("Scheduler: readers that pause occupy no worker, and get everything wh
   assert.equal(await count(made.run(order({ chunks: 50 }), {})), 50);
   assert.equal(await made.task("any", 7), 7);
   assert.deepEqual(await Promise.all(slow.map(count)), slow.map(() => 100));
+  await made.close();
+});
+
+Deno.test("Scheduler: what is on the way to readers is bounded in all, and small chunks never wait for those of others", async () => {
+  const made = scheduler(FAITHFUL, 2), room = new ResultRoom(made.heap), chunkBytes = 4 << 20;
+  const large = Array.from({ length: 10 }, () => made.run(order({ chunks: 3, chunkBytes }), {}));
+  while (room.usedBytes === 0) await pause(1);
+  // Its reader takes nothing, so the others wait.
+  await pause(100);
+  assert.equal(room.usedBytes, chunkBytes);
+  const small = Array.from({ length: 10 }, () => made.run(order({ chunks: 100, chunkBytes: 1_024 }), {}));
+  assert.deepEqual(await Promise.all(small.map(count)), Array(10).fill(100));
+  assert.deepEqual(await Promise.all(large.map(count)), Array(10).fill(3));
+  assert.equal(room.usedBytes, 0);
+  await made.close();
+});
+
+Deno.test("Scheduler: results that were not read are no longer on the way when their readers have gone", async () => {
+  const made = scheduler(FAITHFUL, 2), room = new ResultRoom(made.heap);
+  const begin = async (chunks: number) => {
+    const { chunks: source } = made.run(order({ chunks, chunkBytes: 10_000 }), {}),
+      reader = source[Symbol.asyncIterator]();
+    await reader.next();
+    await pause(20);
+    return reader;
+  };
+  // The first one has ended when its reader goes, the second one is parked.
+  for (const reader of [await begin(4), await begin(100)]) {
+    assert.ok(room.usedBytes > 0);
+    await reader.return?.();
+  }
+  await made.close();
+  assert.equal(room.usedBytes, 0);
+});
+
+Deno.test("Scheduler: a result that is not read ends when others wait for room", async () => {
+  const made = scheduler(FAITHFUL, 2, { stallMs: 200 }), chunkBytes = 4 << 20;
+  const unread = made.run(order({ chunks: 3, chunkBytes }), {});
+  while (unread.statistics().state !== "sending") await pause(1);
+  assert.equal(await count(made.run(order({ chunks: 3, chunkBytes }), {})), 3);
+  await assert.rejects(() => count(unread), /stopped/);
   await made.close();
 });
 

@@ -50,6 +50,8 @@ export const SLOT = {
   /** The request's plan by its number, and its clock: an i64. */
   planName: 26,
   nowMicros: 28,
+  /** Size of the chunk that a parked query is to post next. */
+  nextChunkBytes: 30,
 } as const;
 
 /** How a worker ends its part of a query, if not by messages. */

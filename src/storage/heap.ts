@@ -94,6 +94,8 @@ export const SHARED_WORD = {
   spilledUnitsTotal: 154,
   /** Number of changes of `pinnedVersions`. */
   pinChanges: 156,
+  /** KiB of results on the way to their readers, see `ResultRoom`. */
+  resultUnits: 157,
   /** The writer's counters: 64 doubles, written only by its thread; see `WRITER_COUNTERS`. Even index. */
   writerCounters: 192,
   /** Jobs for encoding segments: 8 words for each of them; see `jobs.ts`. */

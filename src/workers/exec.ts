@@ -20,6 +20,7 @@ import { help, SectionRunner } from "../engine/parallel.ts";
 import { unpackSources } from "../engine/packed-sources.ts";
 import { KnownPlans } from "../engine/plan-names.ts";
 import { type PostedError, postedError } from "../engine/posted-error.ts";
+import { ResultRoom, SMALL_CHUNK_BYTES } from "../engine/result-room.ts";
 import type { FromWorker, PostedTask, WorkerStart } from "../engine/scheduler.ts";
 import { CANCEL, cancelError, SLOT, slotLong, slotWord } from "../engine/slot.ts";
 import { serve } from "../engine/worker-loop.ts";
@@ -50,9 +51,6 @@ import {
 } from "./memory-release.ts";
 import { analyse, type AnalysisOptions, parseCsv, type ParseOptions as CsvOptions } from "../wire/csv/mod.ts";
 
-/** Maximum number of encoded chunks in transit to the reader. The query waits at this number. */
-const CHUNKS_UNDERWAY_MAX = 4;
-
 /** Time that a query waits for its reader before it is parked. */
 const READER_PATIENCE_MS = 20;
 
@@ -62,6 +60,7 @@ const kept = new KeptQueries(functions, (source) => ({ ...source, segments: pool
 const lines = new LineWorker();
 let heap: SharedHeap;
 let pool: SharedPool;
+let room: ResultRoom;
 let mailboxes: Mailboxes;
 let seat: number;
 /** Most workers that may help with a query that this one leads. */
@@ -77,6 +76,7 @@ const postToMain = (message: FromWorker, transfer: Transferable[] = []) => self.
 
 self.onmessage = async ({ data }: MessageEvent<WorkerStart>) => {
   heap = new SharedHeap(data.memory);
+  room = new ResultRoom(heap);
   pool = createPool(heap, data.further.map((buffer) => new PackedMemory(buffer)));
   mailboxes = Mailboxes.of(data.mailboxes);
   ({ seat, workerCount } = data);
@@ -279,12 +279,14 @@ function advance(lead: Lead): (() => void) | void {
     try {
       for (;;) {
         context.poll();
-        if (lead.held === undefined && !hasRoom(lead)) {
+        const allowed = roomFor(lead);
+        if (allowed === undefined) {
+          postHeld(lead);
           parked.set(slot, lead);
           postToMain({ type: "parked" });
           return;
         }
-        const piece = output.next();
+        const piece = output.next(false, allowed === "short");
         if (piece !== undefined) {
           send(lead, piece);
           continue;
@@ -333,15 +335,21 @@ function fail(slot: number, error: PostedError): void {
   else postToMain({ type: "failed", error });
 }
 
-/** Waits briefly for the reader. */
-function hasRoom({ context }: Lead): boolean {
-  const word = slotWord(context.request.slot, SLOT.chunksUnderway);
+/** Whether the next piece may be posted, or else a short one. Waits briefly for the reader. */
+function roomFor({ context, held, output }: Lead): "whole" | "short" | undefined {
+  const { slot } = context.request, word = slotWord(slot, SLOT.chunksUnderway);
+  const wholeBytes = output.nextBytes(false);
+  if (held !== undefined && wholeBytes <= SMALL_CHUNK_BYTES) return "whole";
   const deadline = performance.now() + READER_PATIENCE_MS;
   for (;;) {
     const underway = Atomics.load(heap.i32, word);
-    if (underway < CHUNKS_UNDERWAY_MAX) return true;
+    if (room.isFor(wholeBytes, underway)) return "whole";
+    if (underway === 0 && room.isFor(output.nextBytes(true), 0)) return "short";
     const left = deadline - performance.now();
-    if (left <= 0) return false;
+    if (left <= 0) {
+      heap.i32[slotWord(slot, SLOT.nextChunkBytes)] = Math.min(output.nextBytes(true), 0x7fffffff);
+      return undefined;
+    }
     Atomics.wait(heap.i32, word, underway, left);
     context.poll();
   }
@@ -359,9 +367,14 @@ function send(lead: Lead, piece: Piece): void {
     held.rows += piece.rows;
     return;
   }
-  lead.held = undefined;
-  if (held.bytes > 0) post(lead, { bytes: joinedBytes(held.pieces), rows: held.rows });
+  postHeld(lead);
   post(lead, piece);
+}
+
+function postHeld(lead: Lead): void {
+  const { held } = lead;
+  lead.held = undefined;
+  if (held !== undefined && held.bytes > 0) post(lead, { bytes: joinedBytes(held.pieces), rows: held.rows });
 }
 
 function post({ context }: Lead, { bytes, rows }: Piece): void {

@@ -4,14 +4,17 @@ import { SharedHeap } from "../../storage/heap.ts";
 import { answerError, answerResult, answerUnknownPlan, readLetter } from "../letter.ts";
 import { MAIL, Mailboxes } from "../mailbox.ts";
 import { KnownPlans } from "../plan-names.ts";
+import { ResultRoom } from "../result-room.ts";
 import type { FromWorker, PostedTask, WorkerStart } from "../scheduler.ts";
 import { SLOT, slotWord } from "../slot.ts";
 import { serve } from "../worker-loop.ts";
 
 /** What a query does. */
 export interface FakePlan {
-  /** It posts so many chunks of one byte, at most four in flight. */
+  /** It posts so many chunks. */
   chunks?: number;
+  /** Their size; 1 by default. */
+  chunkBytes?: number;
   /** It answers with this text, one row a byte. */
   answer?: string;
   /** It answers with the number of plans that the worker has received, and of those that it knows. */
@@ -29,29 +32,36 @@ export interface FakePlan {
   comment?: string;
 }
 
+interface Query {
+  left: number;
+  rows: number;
+  chunkBytes: number;
+}
+
 const scope = self as unknown as {
   onmessage: ((event: MessageEvent<WorkerStart>) => void) | null;
   postMessage(message: FromWorker): void;
 };
 
 scope.onmessage = async ({ data: { memory, mailboxes: buffer, seat, port, busyMicros } }) => {
-  const heap = new SharedHeap(memory), mailboxes = Mailboxes.of(buffer);
+  const heap = new SharedHeap(memory), mailboxes = Mailboxes.of(buffer), room = new ResultRoom(heap);
   let plans = new KnownPlans(), received = 0;
   /** By slot: chunks that are left. */
-  const parked = new Map<number, { left: number; rows: number }>();
+  const parked = new Map<number, Query>();
 
-  const advance = (slot: number, query: { left: number; rows: number }) => {
+  const advance = (slot: number, query: Query) => {
     for (; query.left > 0; query.left--) {
       if (Atomics.load(heap.i32, slotWord(slot, SLOT.cancel)) !== 0) {
         const error = { name: "SqlError", message: "stopped", position: 0, sqlState: "57014" };
         return scope.postMessage({ type: "failed", error });
       }
-      if (Atomics.load(heap.i32, slotWord(slot, SLOT.chunksUnderway)) >= 4) {
+      if (!room.isFor(query.chunkBytes, Atomics.load(heap.i32, slotWord(slot, SLOT.chunksUnderway)))) {
+        heap.i32[slotWord(slot, SLOT.nextChunkBytes)] = query.chunkBytes;
         parked.set(slot, query);
         return scope.postMessage({ type: "parked" });
       }
       Atomics.add(heap.i32, slotWord(slot, SLOT.chunksUnderway), 1);
-      scope.postMessage({ type: "chunk", bytes: new Uint8Array(1), rows: 1 });
+      scope.postMessage({ type: "chunk", bytes: new Uint8Array(query.chunkBytes), rows: 1 });
     }
     scope.postMessage({ type: "done", totalRows: query.rows });
   };
@@ -88,7 +98,7 @@ scope.onmessage = async ({ data: { memory, mailboxes: buffer, seat, port, busyMi
     }
     if (plan.runs) return run(slot);
     if (plan.chunks === undefined) return answer(slot, plan);
-    advance(slot, { left: plan.chunks, rows: plan.chunks });
+    advance(slot, { left: plan.chunks, rows: plan.chunks, chunkBytes: plan.chunkBytes ?? 1 });
   };
 
   scope.postMessage({ type: "ready" });
