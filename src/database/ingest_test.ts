@@ -17,7 +17,7 @@ async function withIngest(
     commits: number[],
   ) => Promise<void>,
   between: (parse: number, ingest: Ingest) => Promise<void> = () => Promise.resolve(),
-  tableCountMax?: number,
+  { tableCountMax, memoryBytesMax = 64 << 20 }: { tableCountMax?: number; memoryBytesMax?: number } = {},
 ): Promise<void> {
   const root = await Deno.makeTempDir({ prefix: "sundial-ingest-" });
   const { catalogue, writer } = await openStorage({
@@ -32,7 +32,7 @@ async function withIngest(
     options: {
       lineLimits: {
         sizeMax: 1 << 20,
-        memoryBytesMax: 64 << 20,
+        memoryBytesMax,
         newTablesMax: 10,
         newColumnsMax: 100,
       },
@@ -107,7 +107,7 @@ Deno.test("a line for which the database cannot have another table is the client
       assert.deepEqual([count("one"), count("two")], [2, undefined]);
     },
     undefined,
-    1,
+    { tableCountMax: 1 },
   ));
 
 Deno.test("a worker is told a schema once", async () => {
@@ -148,6 +148,24 @@ Deno.test("small texts of a user that arrive together are one commit", async () 
     assert.deepEqual(commits, [2, 1, 1]);
     assert.equal(count("t"), 6);
   });
+});
+
+Deno.test("rows of texts that arrive together count for the memory of their commit: too many are committed text by text", async () => {
+  const text = (k: number) => Array.from({ length: 100 }, (_, row) => `t v=${k}i ${100 * k + row}\n`).join("");
+  const texts = Array.from({ length: 10 }, (_, k) => text(k + 1));
+  for (const [memoryBytesMax, commitCount] of [[1 << 20, 1], [8_192, 10]]) {
+    await withIngest(
+      async (ingest, count, _, commits) => {
+        await small(ingest, "t v=1i 1\n");
+        commits.length = 0;
+        assert.deepEqual(await together(ingest, texts), Array(10).fill(100));
+        assert.equal(commits.length, commitCount, `with ${memoryBytesMax} bytes`);
+        assert.equal(count("t"), 1_001);
+      },
+      undefined,
+      { memoryBytesMax },
+    );
+  }
 });
 
 Deno.test("texts that arrive together do not depend on each other", async () => {

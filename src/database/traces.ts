@@ -14,10 +14,10 @@ const FORGET = `delete from ${TABLE} where ts < dateadd('d', -1, now())`;
 const FORGET_EVERY_MICROS = 3_600_000_000n;
 const FLUSH_MS = 1_000;
 /**
- * Limit of traces that wait to be written. Further ones are dropped, so that they do not fill the memory if the
- * database cannot write.
+ * Limits of traces that wait to be written, and of the characters of their texts. Further ones are dropped, so that they do not fill the
+ * memory if statements are long, or if the database cannot write.
  */
-const WAITING_MAX = 100_000;
+const WAITING_MAX = 100_000, WAITING_LENGTH_MAX = 16 << 20;
 
 export interface TraceOptions {
   catalogue: Catalogue;
@@ -30,6 +30,8 @@ export interface TraceOptions {
 
 export class Traces {
   private waiting: [micros: bigint, text: string, executionMicros: bigint, user: string][] = [];
+  /** Of the waiting texts. */
+  private length = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private writing = Promise.resolve();
   private forgotMicros = 0n;
@@ -37,7 +39,8 @@ export class Traces {
   constructor(private readonly options: TraceOptions) {}
 
   add({ text, micros, user }: StatementEnd): void {
-    if (this.waiting.length >= WAITING_MAX) return;
+    if (this.waiting.length >= WAITING_MAX || this.length + text.length > WAITING_LENGTH_MAX) return;
+    this.length += text.length;
     this.waiting.push([this.options.nowMicros() - BigInt(micros), withoutSecrets(text), BigInt(micros), user]);
     this.timer ??= setTimeout(() => this.flush(), FLUSH_MS);
   }
@@ -52,6 +55,7 @@ export class Traces {
 
   private async write(): Promise<void> {
     const rows = this.waiting.splice(0);
+    this.length = 0;
     if (rows.length === 0) return;
     const { catalogue, writer, nowMicros } = this.options;
     if (catalogue.table(TABLE) === undefined) await ownChange(this.options.session(), MAKE);
