@@ -1,5 +1,6 @@
 /** INSERT ... SELECT of more rows than go through the log. */
 import assert from "node:assert/strict";
+import { pgClient } from "./pg-client.ts";
 import { startServer, type TestServer } from "./server.ts";
 
 Deno.test("many rows of an INSERT appear at once, in order, with a table that is written meanwhile, and survive SIGKILL", async () => {
@@ -100,4 +101,36 @@ Deno.test("late rows of an INSERT are merged while others commit, and after SIGK
   assert.deepEqual(await exec(isInOrder), [[0]]);
   await server.stop();
   Deno.removeSync(root, { recursive: true });
+});
+
+Deno.test("a table without partitions accepts rows in the order of time, whichever way INSERT gives them", async () => {
+  await using server = await startServer();
+  const client = pgClient(server);
+  client.on("error", () => {});
+  await client.connect();
+  await client.query("create table n (ts timestamp, x long) timestamp(ts)");
+  const older = { message: /^the row is older than the table's last row/ };
+  const day = (k: number) => `2024-01-0${k}T00:00:00.000000Z`;
+  await client.query("insert into n values ($1, 1)", [day(5)]);
+  const refused: [sql: string, values: unknown[], position: number][] = [
+    [`insert into n values ('${day(4)}', 2)`, [], 23],
+    ["insert into n values ($1, $2)", [day(4), 2], 23],
+    ["insert into n values ($1, 2), ($2, 3)", [day(6), day(5)], 32],
+    [`insert into n (x, ts) values (2, '${day(7)}'), (3, $1)`, [day(6)], 69],
+  ];
+  for (const [text, values, position] of refused) {
+    await assert.rejects(client.query(text, values), { ...older, position: `${position}` }, text);
+  }
+  // Bound before the table has later rows.
+  const prepared = { name: "p", text: `insert into n values ('${day(6)}', 4)` };
+  await client.query(prepared);
+  await client.query("insert into n values ($1, 5), ($2, 6)", [day(6), day(7)]);
+  await assert.rejects(client.query(prepared), older);
+  await client.query("begin");
+  await client.query("insert into n values ($1, 7)", [day(9)]);
+  await assert.rejects(client.query("insert into n values ($1, 8)", [day(8)]), older);
+  await client.query("rollback");
+  await client.query("insert into n values ($1, 9)", [day(8)]);
+  assert.deepEqual((await server.exec("select x from n")).dataset, [[1], [4], [5], [6], [9]]);
+  await client.end();
 });

@@ -212,8 +212,13 @@ export class RowChanges {
     const { tableId, columnIds, plan, at } = target, table = this.tableOf(tableId, at);
     const types = this.typesOf(table, columnIds), rows = this.run.constantRows(plan, types);
     if (rows === undefined) return this.appendQuery(target, types);
-    const time = columnIds.indexOf(table.schema.timestampId);
+    const time = columnIds.indexOf(table.schema.timestampId), { timesAt } = target;
     if (time >= 0) { for (const row of rows) checkTime(row[time]!); }
+    if (timesAt !== undefined) {
+      const shown = this.transaction?.show([tableId]);
+      if (shown !== undefined) return shown.then(() => this.append(target));
+      checkOrder(rows.map((row) => row[time] as bigint), timesAt, table.timestampMax);
+    }
     this.countWritten(rows.length);
     const adding = this.transaction === undefined
       ? this.core.appendRows(new RowsToAdd(tableId, columnIds, types, rows))
@@ -329,4 +334,18 @@ function inTransaction(change: Change | PartitionChange): Change {
 /** Columns of a new table are numbered from 0. */
 function newColumnIds(table: NewTable): number[] {
   return table.columns.map((_, index) => index);
+}
+
+/** @throws {SqlError} at the first time before `latest`, or before the one of a row before it. */
+function checkOrder(times: readonly bigint[], timesAt: readonly number[], latest: bigint | null): void {
+  times.forEach((time, row) => {
+    if (latest !== null && time < latest) {
+      throw new SqlError(
+        "the row is older than the table's last row: a table without partitions accepts rows only in the order of time",
+        timesAt[row]!,
+        SQLSTATE.invalidParameter,
+      );
+    }
+    latest = time;
+  });
 }

@@ -41,6 +41,8 @@ export interface BoundInsert<P = PostedPlan> extends BoundStatement<P> {
   columnIds: number[];
   plan: P;
   at: number;
+  /** See `ChangedTable`. */
+  timesAt?: number[];
 }
 
 type TableColumn = TableSchema["columns"][number];
@@ -118,7 +120,15 @@ function bindInsert(insert: Insert, queries: Queries): BoundInsert<Plan> {
     columnIds: columns.map((column) => column.id),
     plan,
     at: insert.table.at,
+    timesAt: insert.rows && timesAt(insert.rows, columns, schema),
   };
+}
+
+/** The positions of the designated timestamps of rows for a table that has an order. */
+function timesAt(rows: Expression[][], columns: TableColumn[], schema: TableSchema): number[] | undefined {
+  if (schema.timestampId < 0 || schema.partitionBy !== "NONE") return undefined;
+  const time = columns.findIndex(({ id }) => id === schema.timestampId);
+  return rows.map((row) => row[time]!.at);
 }
 
 function listedColumns(schema: TableSchema, names: Name[]): TableColumn[] {
@@ -137,7 +147,6 @@ function listedColumns(schema: TableSchema, names: Name[]): TableColumn[] {
  * thousand rows. Rows with parameters, or with calls that need run time, become projections of one row.
  */
 function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], snapshot: TableSnapshot): Plan {
-  const checkTime = timestampCheck(snapshot);
   const output: Column[] = columns.map((column) => ({ name: column.name, type: storedTag(column.type) }));
   const parts: Plan[] = [];
   let known: Value[][] = [];
@@ -156,7 +165,7 @@ function valuesPlan(queries: Queries, insert: Insert, columns: TableColumn[], sn
       const isDesignated = columns[i]!.id === snapshot.schema.timestampId;
       const cell = inCell(() => bindCell(queries, row[i]!, columns[i]!, isDesignated), columns[i]!.name, r);
       if (cell.kind === "constant") {
-        if (isDesignated) checkTime(cell.value, row[i]!.at);
+        if (isDesignated) checkTimestamp(cell.value, row[i]!.at);
         values[i] = cell.value;
       } else {
         expressions ??= [];
@@ -204,26 +213,10 @@ function unionOf(parts: Plan[], columns: Column[]): Plan {
   };
 }
 
-/** Checks designated timestamps in the order of rows. A table without partitions accepts only ascending timestamps. */
-function timestampCheck(table: TableSnapshot): (value: Value, at: number) => void {
-  const { schema } = table;
-  let latest = schema.partitionBy === "NONE" ? table.timestampMax : null;
-  return (value, at) => {
-    if (value === null) throw new SqlError("the designated timestamp must not be null", at, SQLSTATE.invalidParameter);
-    const time = value as bigint;
-    if (time < 0n) {
-      throw new SqlError("the designated timestamp must not be before 1970", at, SQLSTATE.invalidParameter);
-    }
-    if (schema.partitionBy !== "NONE") return;
-    if (latest !== null && time < latest) {
-      throw new SqlError(
-        "the row is older than the table's last row: a table without partitions accepts rows only in the order of time",
-        at,
-        SQLSTATE.invalidParameter,
-      );
-    }
-    latest = time;
-  };
+function checkTimestamp(value: Value, at: number): void {
+  const fault = value === null ? "null" : value as bigint < 0n ? "before 1970" : undefined;
+  if (fault === undefined) return;
+  throw new SqlError(`the designated timestamp must not be ${fault}`, at, SQLSTATE.invalidParameter);
 }
 
 function bindCell(queries: Queries, e: Expression, column: TableColumn, isDesignated: boolean): Expr {

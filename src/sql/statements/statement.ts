@@ -199,6 +199,8 @@ export interface ChangedTable {
   plan: PostedPlan;
   /** Offset of the table's name in the statement. */
   at: number;
+  /** Offsets of the designated timestamps of VALUES for a table without partitions, which accepts rows only in their order. */
+  timesAt?: readonly number[];
 }
 
 /** A copy that is to be made. */
