@@ -96,7 +96,7 @@ def kinds():
         "i16": Kind(pa.int16(), integer(16), none=0),
         "i32": Kind(pa.int32(), integer(32)),
         "i64": Kind(pa.int64(), integer(64), EXACT, str),
-        "u8": Kind(pa.uint8(), integer(8, False), none=0),
+        "u8": Kind(pa.uint8(), integer(8, False)),
         "u16": Kind(pa.uint16(), integer(16, False)),
         "u32": Kind(pa.uint32(), integer(32, False)),
         "u64": Kind(pa.uint64(), integer(64, False), shown=str),

@@ -184,7 +184,7 @@ function typeOfLeaf(element: SchemaElement): Found | undefined {
       if (logical?.type === "DATE" || converted === "DATE") return ["DATE", conversions.DAYS];
       const width = integerOf(element);
       if (width === "INT_8") return ["BYTE", conversions.I32_TO_I8];
-      if (width === "INT_16" || width === "UINT_8") return ["SHORT", conversions.I32_TO_I16];
+      if (width === "INT_16") return ["SHORT", conversions.I32_TO_I16];
       if (width === "UINT_32") return ["LONG", conversions.U32_TO_I64];
       return ["INT", conversions.I32]; // also the milliseconds of TIME
     }
