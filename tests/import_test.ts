@@ -169,16 +169,16 @@ Deno.test("/imp", async (t) => {
       { name: "q", type: "SYMBOL", index: true },
       { name: "g", type: "GEOHASH(3c)" },
       { name: "m", type: "DECIMAL(10,2)" },
+      { name: "book", type: "DOUBLE[][]" },
       { name: "nobody", type: "INT" },
     ];
-    const report = await imp(server, { name: "t3" }, "k,when,q,g,m\n1,03/02/2024,a,u33d,1.25\n2,04/02/2024,b,zz,2\n", {
-      schema,
-    });
-    assert.equal(typesOf(report), "k LONG,when TIMESTAMP,q SYMBOL,g GEOHASH(3c),m DECIMAL(10,2)");
-    assert.deepEqual(report.columns.map(({ errors }) => errors), [0, 0, 0, 1, 0]);
-    assert.deepEqual(await rowsOf(server, "select k, when, q, g, m::string from t3"), [
-      [1, "2024-02-03T00:00:00.000000Z", "a", "u33", "1.25"],
-      [2, "2024-02-04T00:00:00.000000Z", "b", null, "2.00"],
+    const csv = 'k,when,q,g,m,book\n1,03/02/2024,a,u33d,1.25,"[[1,2.5],[3,4]]"\n2,04/02/2024,b,zz,2,[1]\n';
+    const report = await imp(server, { name: "t3" }, csv, { schema });
+    assert.equal(typesOf(report), "k LONG,when TIMESTAMP,q SYMBOL,g GEOHASH(3c),m DECIMAL(10,2),book DOUBLE[][]");
+    assert.deepEqual(report.columns.map(({ errors }) => errors), [0, 0, 0, 1, 0, 1]);
+    assert.deepEqual(await rowsOf(server, "select k, when, q, g, m::string, book from t3"), [
+      [1, "2024-02-03T00:00:00.000000Z", "a", "u33", "1.25", [[1, 2.5], [3, 4]]],
+      [2, "2024-02-04T00:00:00.000000Z", "b", null, "2.00", null],
     ]);
   });
 

@@ -16,6 +16,9 @@ export function decimalTag(precision: number, scale: number): string {
   return `DECIMAL(${precision},${scale})`;
 }
 
+/** DECIMAL without parameters. */
+export const DECIMAL_DEFAULT = decimalTag(18, 3);
+
 /** The parameters of a DECIMAL tag; undefined for other types. */
 export function decimalOf(tag: string): DecimalType | undefined {
   const match = /^DECIMAL\((\d+),(\d+)\)$/.exec(tag);
@@ -56,6 +59,8 @@ export function geohashBits(tag: string): number | undefined {
   const match = /^GEOHASH\((\d+)([cb])\)$/.exec(tag);
   return match ? Number(match[1]) * (match[2] === "c" ? 5 : 1) : undefined;
 }
+
+export const ARRAY_DIMENSIONS_MAX = 32;
 
 /** Number of dimensions of an array's tag: 2 for DOUBLE[][]; 0 for other types. */
 export function arrayDimensions(tag: string): number {

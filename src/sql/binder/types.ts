@@ -4,8 +4,10 @@ import { didYouMean } from "../../nearest.ts";
 import { typeHint } from "../other-dialects.ts";
 import { tagOfName, typeOf, typeSpellings } from "../../types/mod.ts";
 import {
+  ARRAY_DIMENSIONS_MAX,
   arrayDimensions,
   commonDecimal,
+  DECIMAL_DEFAULT,
   DECIMAL_PRECISION_MAX,
   decimalOf,
   decimalTag,
@@ -14,8 +16,6 @@ import {
   geohashTag,
 } from "../../types/wide.ts";
 import type { TypeName } from "../ast.ts";
-
-const ARRAY_DIMENSIONS_MAX = 32;
 
 const NUMBERS = ["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"];
 const TIMES = ["DATE", "TIMESTAMP", "TIMESTAMP_NS"];
@@ -85,16 +85,13 @@ export function setType(a: string, b: string): string | undefined {
 /** Types of the dialect that are not implemented. */
 const LATER = new Set(["long128"]);
 
-/** DECIMAL without parameters. */
-const DECIMAL_DEFAULT = { precision: 18, scale: 3 };
-
 /** In casts to NUMERIC without parameters. */
 const NUMERIC_SIZE = ["76", "38"];
 
 /** `decimal`, `decimal(p)`, `decimal(p, s)`: precision 1 to 76, scale at most the precision. */
 function decimalType({ parameters, at, name }: TypeName, inCast: boolean): string {
   const [precision, scale] = parameters.map(Number);
-  if (precision === undefined) return decimalTag(DECIMAL_DEFAULT.precision, DECIMAL_DEFAULT.scale);
+  if (precision === undefined) return DECIMAL_DEFAULT;
   const isValid = parameters.length <= 2 && Number.isInteger(precision) && precision >= 1 &&
     precision <= DECIMAL_PRECISION_MAX &&
     (scale === undefined || (Number.isInteger(scale) && scale >= 0 && scale <= precision));

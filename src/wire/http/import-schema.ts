@@ -1,7 +1,14 @@
 /** The part `schema` of an import: `[{"name": "a", "type": "TIMESTAMP", "pattern": "yyyy-MM-dd"}, …]`. */
 import type { ImportOptions } from "../../api.ts";
 import { tagOfName, typeOf } from "../../types/mod.ts";
-import { DECIMAL_PRECISION_MAX, decimalTag, GEOHASH_BITS_MAX, geohashTag } from "../../types/wide.ts";
+import {
+  ARRAY_DIMENSIONS_MAX,
+  DECIMAL_DEFAULT,
+  DECIMAL_PRECISION_MAX,
+  decimalTag,
+  GEOHASH_BITS_MAX,
+  geohashTag,
+} from "../../types/wide.ts";
 
 /** Returns the error as a text. */
 export function readSchema(text: string): ImportOptions["schema"] | string {
@@ -27,12 +34,17 @@ export function readSchema(text: string): ImportOptions["schema"] | string {
 
 /** The tag of a type's name, with its parameters. */
 function tagOfText(text: string): string | undefined {
-  const [, name, parameters] = /^([\w ]*\w)\s*(?:\(([^)]*)\))?$/.exec(text.trim()) ?? [];
+  const [, name, parameters, brackets = ""] = /^([\w ]*\w)\s*(?:\(([^)]*)\))?((?:\[\])*)$/.exec(text.trim()) ?? [];
   if (name === undefined) return undefined;
+  if (brackets !== "") return parameters === undefined ? arrayOf(name, brackets) : undefined;
   if (/^geohash$/i.test(name)) return geohashOf(parameters);
-  if (/^decimal$/i.test(name) && parameters !== undefined) return decimalOf(parameters);
+  if (/^decimal$/i.test(name)) return parameters === undefined ? DECIMAL_DEFAULT : decimalOf(parameters);
   const tag = parameters === undefined ? tagOfName(name) : undefined;
   return tag !== undefined && typeOf(tag).storable ? tag : undefined;
+}
+
+function arrayOf(name: string, brackets: string): string | undefined {
+  return tagOfName(name) === "DOUBLE" && brackets.length / 2 <= ARRAY_DIMENSIONS_MAX ? `DOUBLE${brackets}` : undefined;
 }
 
 function geohashOf(parameters: string | undefined): string | undefined {

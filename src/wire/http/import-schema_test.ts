@@ -4,13 +4,22 @@ import { readSchema } from "./import-schema.ts";
 const ofType = (type: string) => readSchema(JSON.stringify([{ name: "a", type }]));
 
 for (
-  const [type, tag] of [["double precision", "DOUBLE"], [" DECIMAL ( 10 , 2 ) ", "DECIMAL(10,2)"], [
-    "geohash(4b)",
-    "GEOHASH(4b)",
-  ]]
+  const [type, tag] of [
+    ["double precision", "DOUBLE"],
+    [" DECIMAL ( 10 , 2 ) ", "DECIMAL(10,2)"],
+    ["Decimal", "DECIMAL(18,3)"],
+    ["geohash(4b)", "GEOHASH(4b)"],
+    ["double[][]", "DOUBLE[][]"],
+  ]
 ) {
   Deno.test(`readSchema() reads the type '${type}'`, () => {
     assert.deepEqual(ofType(type!), [{ name: "a", type: tag, pattern: undefined, index: false }]);
+  });
+}
+
+for (const type of ["INT[]", "DOUBLE(1)[]", `DOUBLE${"[]".repeat(33)}`]) {
+  Deno.test(`readSchema() refuses the type '${type}'`, () => {
+    assert.equal(ofType(type), `unknown type '${type}' of column a`);
   });
 }
 

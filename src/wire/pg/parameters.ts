@@ -10,7 +10,15 @@ import { notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts
 import { TIME_NANOS } from "../../types/calendar.ts";
 import { ANY_NUMBER, typeOf, type Value } from "../../types/mod.ts";
 import { formatValue } from "../../types/format/mod.ts";
-import { arrayDimensions, decimalOf, decimalOfText, decimalTag, formatBinary, parseDecimal } from "../../types/wide.ts";
+import {
+  ARRAY_DIMENSIONS_MAX,
+  arrayDimensions,
+  decimalOf,
+  decimalOfText,
+  decimalTag,
+  formatBinary,
+  parseDecimal,
+} from "../../types/wide.ts";
 import { arrayOfText, numericText, readArray, readTextArray } from "./composites.ts";
 import { textParameter } from "../text-parameter.ts";
 import { PG_SQLSTATE } from "./failure.ts";
@@ -169,8 +177,6 @@ export function decimalTagOf(bytes: Uint8Array | null, format: Format, oid: numb
   const own = decimalOfText(text);
   return own && decimalTag(own.precision, own.scale);
 }
-
-const ARRAY_DIMENSIONS_MAX = 32;
 
 function isEmptyArray(text: Uint8Array): boolean {
   return text.length < 64 && /^[\s[\]{}]*$/.test(decodeText(text));
