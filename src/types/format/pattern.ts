@@ -310,7 +310,8 @@ export function parsePattern(pattern: string, text: string): boolean {
           nano += value;
         } else {
           value = group(count, isNarrow);
-          nano += value * (letter === "U" ? 1e3 : 1);
+          // A group that occurs twice counts once, as it was read last.
+          nano = letter === "U" ? nano - nano % 1e6 + nano % 1e3 + value * 1e3 : nano - nano % 1e3 + value;
         }
         break;
       case "G": {
