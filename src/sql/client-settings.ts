@@ -38,6 +38,7 @@ const SETTINGS: readonly ClientSetting[] = [
   fixed("max_index_keys", "32", "Number of columns in an index that clients may rely on."),
   fixed("standard_conforming_strings", "on", "A backslash in '…' is a plain character."),
   fixed("default_transaction_read_only", "off", "Transactions may write."),
+  fixed("transaction_read_only", "off", "The transaction may write."),
   fixed("default_transaction_isolation", "read committed", "Isolation of new transactions."),
   fixed("client_encoding", "UTF8", "Encoding of texts that the client sends."),
   fixed("server_encoding", "UTF8", "Encoding of texts on the server."),

@@ -28,6 +28,11 @@ Deno.test({ name: "psql", ignore: !isInstalled }, async (t) => {
     assert.equal(await psql(input, "-q", "-v", "VERBOSITY=sqlstate"), `1\tä\n5\t\\N\n${csv}3\nERROR:  42703\n`);
   });
 
+  await t.step("connects to a server that accepts changes, as libpq and pgx can ask for", async () => {
+    const output = await psql("show transaction_read_only;", "-d", "dbname=qdb target_session_attrs=read-write");
+    assert.equal(output, "off\n");
+  });
+
   await t.step("shows the position of an error", async () => {
     assert.equal(
       await psql("select x,\n  nothing from t;\nselect 1;"),
