@@ -3,7 +3,8 @@
  *
  *     text      body [@zone] [#days] [;duration [;period;count]]
  *     body      date, with brackets at any place: 2024-01-[02,05..07]T[09:30,10:00], [2024-01-01,2024-02-01]T10
- *               2024-W01, 2024-W01-6;  $today $yesterday $tomorrow $now, ± durations, a..b
+ *               2024-W01, 2024-W01-6;  $today $yesterday $tomorrow $now, ± durations, a..b, then a time: [$today,$yesterday]T10
+ *               item@zone in a list instead of a zone for all
  *     days      workday wd weekend Mon,Friday…
  *     duration  1d30m: from the start, the end not included
  *
@@ -20,11 +21,27 @@ const DAY = UNIT_NANOS.d!;
 /** Maximum number of intervals. A text that expands to more is certainly a mistake. */
 const INTERVAL_COUNT_MAX = 100_000;
 
-/** In nanoseconds, `end` exclusive. `coarse`: longer than a day. */
+/** In nanoseconds, `end` exclusive. */
 interface Span {
   start: bigint;
   end: bigint;
-  coarse: boolean;
+  kind: Kind;
+  /** The zone of an item of a list, which has precedence over that of the text. */
+  zone?: string;
+}
+
+/**
+ * long      longer than a day: names of days select its days
+ * days      a range of days: so do they, and a duration applies to each day
+ * instants  a range of instants: neither does
+ */
+type Kind = "short" | "long" | "days" | "instants";
+
+/** A date of a list. `span`: the range of variables that it is instead of a text. */
+interface Item {
+  text: string;
+  zone?: string;
+  span?: Span;
 }
 
 class Refusal extends Error {}
@@ -87,10 +104,12 @@ function read(text: string, now: Clock, count: Count): Span[] {
   }
   let spans = bodySpans(body, now, count);
   if (days !== undefined) spans = onDays(spans, days, count);
-  if (tail.length > 0) spans = spans.map(({ start }) => ({ start, end: addDuration(start, tail[0]!), coarse: false }));
+  if (tail.length > 0) spans = spans.flatMap((span) => withDuration(span, tail[0]!, count));
   if (tail.length === 3) spans = spans.flatMap((span) => repeat(span, tail[1]!, tail[2]!, count));
-  if (zone !== undefined) spans = spans.map((span) => inZone(span, zone));
-  return spans;
+  return spans.map((span) => {
+    const name = span.zone ?? zone;
+    return name === undefined ? span : inZone(span, name);
+  });
 }
 
 /** Index of the first match outside of brackets, or -1. */
@@ -105,16 +124,17 @@ function topLevel(text: string, pattern: RegExp): number {
 }
 
 function bodySpans(body: string, now: Clock, count: Count): Span[] {
-  if (body.startsWith("$")) return [variableRange(body, now)];
-  return expand(body, count).map((date) => (date.startsWith("$") ? variableRange(date, now) : dateSpan(date)));
+  const variables = VARIABLES.exec(body)?.[0].trimEnd();
+  const listed = variables === undefined ? body : `[${variables}]${body.slice(variables.length).trimStart()}`;
+  return expand(listed, now, count).map(({ text, zone, span }) => ({ ...span ?? dateSpan(text), zone }));
 }
 
 /** Expands the brackets. */
-function expand(text: string, count: Count): string[] {
+function expand(text: string, now: Clock, count: Count): Item[] {
   const open = text.indexOf("[");
   if (open < 0) {
     if (text.includes("]")) throw new Refusal("a closing bracket has no opening bracket");
-    return [text];
+    return [{ text }];
   }
   let depth = 0, close = -1;
   const cuts: number[] = [];
@@ -126,21 +146,38 @@ function expand(text: string, count: Count): string[] {
     } else if (text[i] === "," && depth === 1) cuts.push(i);
   }
   if (close < 0) throw new Refusal("a bracket is not closed");
-  const prefix = text.slice(0, open), suffixes = expand(text.slice(close + 1), count);
-  const items: string[] = [];
+  const prefix = text.slice(0, open), suffixes = expand(text.slice(close + 1), now, count);
+  const items: Item[] = [];
   let from = open + 1;
   for (const cut of [...cuts, close]) {
-    for (const item of itemsOf(text.slice(from, cut).trim(), count)) items.push(item);
+    for (const item of itemsOf(text.slice(from, cut).trim(), now, count)) items.push(item);
     from = cut + 1;
   }
   if (suffixes.length > 1) count(items.length * suffixes.length);
-  return items.flatMap((item) => suffixes.map((suffix) => prefix + item + suffix));
+  return items.flatMap((item) => suffixes.flatMap((suffix) => joined(prefix, item, suffix, count)));
 }
 
-/** Expands one item of a list: a range, or an item with brackets. */
-function itemsOf(item: string, count: Count): string[] {
+function joined(prefix: string, item: Item, suffix: Item, count: Count): Item[] {
+  if (suffix.span !== undefined) throw new Refusal("a variable or range of dates has to be at the beginning");
+  const zone = item.zone ?? suffix.zone;
+  // An item with a time keeps it.
+  const timed = item.span?.kind === "instants" || /T\d/.test(item.text);
+  const rest = timed && suffix.text.startsWith("T") ? "" : suffix.text;
+  if (item.span === undefined) return [{ text: prefix + item.text + rest, zone }];
+  if (prefix + rest === "") return [{ ...item, zone }];
+  if (item.span.kind === "instants") throw new Refusal(`unexpected '${prefix || rest}' beside a range of instants`);
+  return daysOf(item.span, count).map(({ start }) => ({ text: prefix + dayText(Number(start / DAY)) + rest, zone }));
+}
+
+/** Expands one item of a list: a range, a variable, or an item with brackets. */
+function itemsOf(item: string, now: Clock, count: Count): Item[] {
   if (item === "") throw new Refusal("a list has an empty item");
-  if (item.startsWith("$")) return [item];
+  const mark = topLevel(item, /@/);
+  if (mark >= 0) {
+    const zone = item.slice(mark + 1).trim();
+    return itemsOf(item.slice(0, mark).trim(), now, count).map((part) => ({ ...part, zone }));
+  }
+  if (item.startsWith("$")) return variableItems(item, now, count);
   const range = /^(\d+)\.\.(\d+)$/.exec(item);
   if (range !== null) {
     const low = Number(range[1]), high = Number(range[2]);
@@ -148,19 +185,17 @@ function itemsOf(item: string, count: Count): string[] {
     count(high - low + 1);
     return Array.from(
       { length: high - low + 1 },
-      (_, i) => String(low + i).padStart(Math.max(2, range[1]!.length), "0"),
+      (_, i) => ({ text: String(low + i).padStart(Math.max(2, range[1]!.length), "0") }),
     );
   }
-  if (/^\d$/.test(item)) return [`0${item}`];
+  if (/^\d$/.test(item)) return [{ text: `0${item}` }];
   const dates = /^(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})$/.exec(item);
   if (dates !== null) {
-    const low = dateSpan(dates[1]!).start, high = dateSpan(dates[2]!).start;
-    if (high < low) throw new Refusal(`the range ${item} falls`);
-    const length = Number((high - low) / DAY) + 1;
-    count(length);
-    return Array.from({ length }, (_, i) => dayText(Number(low / DAY) + i));
+    const low = dateSpan(dates[1]!).start, high = dateSpan(dates[2]!).end;
+    if (high <= low) throw new Refusal(`the range ${item} falls`);
+    return [{ text: "", span: { start: low, end: high, kind: "days" } }];
   }
-  return expand(item, count);
+  return expand(item, now, count);
 }
 
 function dayText(day: number): string {
@@ -195,7 +230,7 @@ function dateSpan(date: string): Span {
     }
     if (week[3] === undefined) {
       if (week[4] !== "") throw new Refusal("a time needs a day");
-      return { start: BigInt(start) * DAY, end: BigInt(start + 7) * DAY, coarse: true };
+      return { start: BigInt(start) * DAY, end: BigInt(start + 7) * DAY, kind: "long" };
     }
     return dateSpan(dayText(start + Number(week[3]) - 1) + week[4]);
   }
@@ -204,18 +239,34 @@ function dateSpan(date: string): Span {
   const start = BigInt(instant.second) * 1000000000n + BigInt(instant.nano);
   const precision = instant.precision;
   const end = instant.zoned || instant.blank ? start + 1n : addUnits(start, 1, PRECISION_UNIT[precision], 1n)!;
-  return { start, end, coarse: precision === "year" || precision === "month" };
+  return { start, end, kind: precision === "year" || precision === "month" ? "long" : "short" };
 }
 
-/** `$today`, `$now - 1h`, `$today - 7d..$now`. */
-function variableRange(text: string, now: Clock): Span {
+const VARIABLE = String.raw`\$(?:now|today|yesterday|tomorrow)(?:\s*[+-]\s*\d*(?:bd|[a-zA-Z]))*`;
+const VARIABLES = new RegExp(String.raw`^\s*${VARIABLE}(?:\s*\.\.\s*(?:${VARIABLE}|[\d-]+(?:T[\d:.]+)?))?\s*`, "i");
+
+/** `$today`, `$now - 1h`, `$today - 7d..$now`. A range is of instants if both ends are, otherwise of whole days. */
+function variableItems(text: string, now: Clock, count: Count): Item[] {
   const ends = text.split("..");
   if (ends.length > 2) throw new Refusal("expected a range of two ends");
   const first = variable(ends[0]!.trim(), now);
-  if (ends.length === 1) return first;
-  const last = ends[1]!.trim().startsWith("$") ? variable(ends[1]!.trim(), now) : dateSpan(ends[1]!.trim());
+  if (ends.length === 1) {
+    return [{ text: "", span: { ...first, kind: first.kind === "instants" ? "instants" : "days" } }];
+  }
+  const endText = ends[1]!.trim();
+  const last = endText.startsWith("$") ? variable(endText, now) : dateSpan(endText);
   if (last.end <= first.start) throw new Refusal(`the range ${text} falls`);
-  return { start: first.start, end: last.end, coarse: true };
+  if (first.kind === "instants" && (last.kind === "instants" || last.end % DAY !== 0n)) {
+    return [{ text: "", span: { start: first.start, end: last.end, kind: "instants" } }];
+  }
+  const start = floorDivide(first.start, DAY) * DAY, end = floorDivide(last.end - 1n, DAY) * DAY + DAY;
+  const range: Span = { start, end, kind: "days" };
+  if (!/bd/i.test(endText)) return [{ text: "", span: range }];
+  // Counted in working days: the range has no others.
+  return daysOf(range, count).filter((day) => weekdayOf(Number(day.start / DAY)) <= 4).map((span) => ({
+    text: "",
+    span,
+  }));
 }
 
 function variable(text: string, clock: Clock): Span {
@@ -231,7 +282,17 @@ function variable(text: string, clock: Clock): Span {
     if (moved === undefined) throw new Refusal(`unknown unit of time '${unit}'`);
     start = moved;
   }
-  return { start, end: start + (name === "now" ? 1n : DAY), coarse: false };
+  const instant = name === "now" || floorDivide(start, DAY) * DAY !== start;
+  return { start, end: start + (instant ? 1n : DAY), kind: instant ? "instants" : "short" };
+}
+
+function daysOf(span: Span, count: Count): Span[] {
+  const length = Number((span.end - span.start + DAY - 1n) / DAY);
+  count(length);
+  return Array.from({ length }, (_, i) => {
+    const start = span.start + BigInt(i) * DAY;
+    return { ...span, start, end: start + DAY, kind: "short" };
+  });
 }
 
 /** Monday is 0. `day`: since 1970. */
@@ -268,19 +329,17 @@ function onDays(spans: Span[], names: string, count: Count): Span[] {
       wanted.add(day);
     }
   }
-  const cut = spans.flatMap((span) => {
-    if (!span.coarse) return [span];
-    const length = Number((span.end - span.start + DAY - 1n) / DAY);
-    count(length);
-    return Array.from(
-      { length },
-      (_, i) => ({ start: span.start + BigInt(i) * DAY, end: span.start + BigInt(i + 1) * DAY, coarse: false }),
-    );
-  });
+  const cut = spans.flatMap((span) => (span.kind === "long" || span.kind === "days" ? daysOf(span, count) : [span]));
   return cut.filter(({ start }) => wanted.has(weekdayOf(Number(floorDivide(start, DAY)))));
 }
 
 const DURATION_MAX = 2147483647;
+
+function withDuration(span: Span, duration: string, count: Count): Span[] {
+  if (span.kind === "instants" && span.end > span.start + 1n) return [span];
+  const spans = span.kind === "days" ? daysOf(span, count) : [span];
+  return spans.map((part) => ({ ...part, end: addDuration(part.start, duration), kind: "short" }));
+}
 
 function addDuration(start: bigint, duration: string): bigint {
   if (!/^(\d+[a-zA-Z])+$/.test(duration)) throw new Refusal(`invalid duration '${duration}'`);
@@ -305,7 +364,7 @@ function repeat(span: Span, period: string, times: string, count: Count): Span[]
   const spans: Span[] = [];
   let { start, end } = span;
   for (let i = 0; i < Number(times); i++) {
-    spans.push({ start, end, coarse: false });
+    spans.push({ ...span, start, end, kind: "short" });
     start = addUnits(start, Number(match[1]), match[2]!, 1n)!;
     end = addUnits(end - 1n, Number(match[1]), match[2]!, 1n)! + 1n;
   }
@@ -319,5 +378,5 @@ function inZone(span: Span, name: string): Span {
     const second = floorDivide(nanos, 1000000000n);
     return BigInt(zone.toUtc(Number(second))) * 1000000000n + (nanos - second * 1000000000n);
   };
-  return { start: moved(span.start), end: moved(span.end), coarse: span.coarse };
+  return { ...span, start: moved(span.start), end: moved(span.end) };
 }

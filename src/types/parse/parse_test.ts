@@ -126,6 +126,50 @@ const spans: [text: string, ranges: string[]][] = [
   ["$yesterday + 1bd", ["2024-06-10T00:00:00 2024-06-11T00:00:00"]],
   ["$yesterday + 5bd", ["2024-06-14T00:00:00 2024-06-15T00:00:00"]],
   ["$yesterday + 0bd", ["2024-06-09T00:00:00 2024-06-10T00:00:00"]],
+  // A time after variables, whose days it belongs to.
+  ["$todayT09:30", ["2024-06-10T09:30:00 2024-06-10T09:31:00"]],
+  ["$today - 1dT09;30m", ["2024-06-09T09:00:00 2024-06-09T09:30:00"]],
+  ["$todayT[09:00,10:00]", ["2024-06-10T09:00:00 2024-06-10T09:01:00", "2024-06-10T10:00:00 2024-06-10T10:01:00"]],
+  ["$todayT09:30@America/New_York#Mon;1h", ["2024-06-10T13:30:00 2024-06-10T14:30:00"]],
+  ["[$today,$today - 7d]T09:30;1h", [
+    "2024-06-03T09:30:00 2024-06-03T10:30:00",
+    "2024-06-10T09:30:00 2024-06-10T10:30:00",
+  ]],
+  ["[$yesterday..$today,2024-01-05]T10:00", [
+    "2024-01-05T10:00:00 2024-01-05T10:01:00",
+    "2024-06-09T10:00:00 2024-06-09T10:01:00",
+    "2024-06-10T10:00:00 2024-06-10T10:01:00",
+  ]],
+  // A range of days: its last day is whole, also if an end is an instant, and a duration applies to each day.
+  ["$yesterday..$today", ["2024-06-09T00:00:00 2024-06-11T00:00:00"]],
+  ["$yesterday..$now", ["2024-06-09T00:00:00 2024-06-11T00:00:00"]],
+  ["[$yesterday..$today];1h", ["2024-06-09T00:00:00 2024-06-09T01:00:00", "2024-06-10T00:00:00 2024-06-10T01:00:00"]],
+  ["[$yesterday..$today]#Mon;1h", ["2024-06-10T00:00:00 2024-06-10T01:00:00"]],
+  ["[$yesterday..$today]@Asia/Tokyo", ["2024-06-08T15:00:00 2024-06-10T15:00:00"]],
+  // It has only working days if its end is counted in them.
+  ["$today - 3d..$today + 1bd", ["2024-06-07T00:00:00 2024-06-08T00:00:00", "2024-06-10T00:00:00 2024-06-12T00:00:00"]],
+  ["$today - 1bd..$today", ["2024-06-07T00:00:00 2024-06-11T00:00:00"]],
+  // Hours make an instant of a day, a multiple of 24 another day.
+  ["$today + 24h", ["2024-06-11T00:00:00 2024-06-12T00:00:00"]],
+  ["$today + 3h;1h", ["2024-06-10T03:00:00 2024-06-10T04:00:00"]],
+  ["$today + 3hT10:00;1h", ["2024-06-10T03:00:00 2024-06-10T04:00:00"]],
+  // A range of instants has neither a time nor a duration.
+  ["[$now - 1h..$now]#Mon;5m", ["2024-06-10T05:13:20 2024-06-10T06:13:20"]],
+  ["[$now - 3d..$now]#Mon", []],
+  // Items with a zone or time of their own.
+  ["2024-01-15T[09:30@America/New_York,08:00]@Asia/Tokyo;1h", [
+    "2024-01-14T23:00:00 2024-01-15T00:00:00",
+    "2024-01-15T14:30:00 2024-01-15T15:30:00",
+  ]],
+  ["[2024-01-15@Europe/Paris,2024-07-15@Europe/Paris]T08", [
+    "2024-01-15T07:00:00 2024-01-15T08:00:00",
+    "2024-07-15T06:00:00 2024-07-15T07:00:00",
+  ]],
+  ["[2024-01-[05,06]T09:00,2024-01-08]T10:00", [
+    "2024-01-05T09:00:00 2024-01-05T09:01:00",
+    "2024-01-06T09:00:00 2024-01-06T09:01:00",
+    "2024-01-08T10:00:00 2024-01-08T10:01:00",
+  ]],
 ];
 Deno.test("parseIntervals() expands brackets, ranges and repetitions", () => {
   for (const [text, ranges] of spans) assert.deepEqual(intervals(text), ranges, text);
@@ -138,6 +182,11 @@ Deno.test("parseIntervals() expands brackets, ranges and repetitions", () => {
     1735689600000000999n,
   ]]);
   assert.deepEqual(parseIntervals("$now - 1h..$now", "TIMESTAMP", () => NOW), [[NOW - 3600000000n, NOW]]);
+  assert.deepEqual(parseIntervals("[$now]T09:00", "TIMESTAMP", () => NOW), [[NOW, NOW]]);
+  assert.deepEqual(parseIntervals("$now - 1dT09:00", "TIMESTAMP_NS", () => NOW), [[
+    (NOW - 86400000000n) * 1000n,
+    (NOW - 86400000000n) * 1000n,
+  ]]);
 });
 Deno.test("parseIntervals() refuses invalid texts", () => {
   const none = [
@@ -154,6 +203,11 @@ Deno.test("parseIntervals() refuses invalid texts", () => {
     "2023-01-01T09:30@Moon/Base",
     "2023-01-[01..31]#Foo",
     "$someday",
+    "$todayX",
+    "$tomorrow..$yesterday",
+    "[2024-01-05][$today]",
+    "[$now - 1h..$now]:30",
+    "[2024-01-05@Moon/Base]T08:00",
     `$today + ${"9".repeat(400)}d`,
     "$today - 3000000000bd",
     "2023-W54",
