@@ -166,8 +166,8 @@ export class Binding {
   timeMicros?: bigint;
   /** Views whose text is being bound, by lower-case names. */
   private readonly openViews = new Set<string>();
-  /** The names in scope where the first of these is read. */
-  private reader: Names = NO_NAMES;
+  /** The names in scope where each of these is read, the innermost first. */
+  private readers: readonly Names[] = [];
   /** Positions of bound expressions in the text, for errors found after the expression was bound. */
   private readonly positions = new WeakMap<Expr, number>();
   /** Nesting depth of views, sub-queries and expressions. */
@@ -270,20 +270,34 @@ export class Binding {
   }
 
   /**
-   * Runs `work`, which binds the text of a view that is read where `names` are in scope. It gets those of the statement: the variables of a view are not meant for
-   * the views that it reads. @throws at `at` if the view reads itself.
+   * Runs `work`, which binds the text of a view that is read where `names` are in scope. It gets the variables of what reads the view: of
+   * the statement and of views between them, of which inner ones hide outer ones. @throws at `at` if the view reads itself.
    */
-  insideView<T>(name: string, at: number, names: Names, work: (reader: Names) => T): T {
+  insideView<T>(
+    name: string,
+    at: number,
+    names: Names,
+    work: (given: (variable: string) => Variable | undefined) => T,
+  ): T {
     const key = name.toLowerCase();
-    if (this.openViews.size === 0) this.reader = names;
     if (this.openViews.has(key)) {
       throw new SqlError(`view ${name} reads itself`, at, SQLSTATE.invalidRecursion);
     }
+    const outer = this.readers, readers = [names, ...outer];
     this.openViews.add(key);
+    this.readers = readers;
     try {
-      return this.nested(at, () => work(this.reader));
+      return this.nested(at, () =>
+        work((variable) => {
+          for (const reader of readers) {
+            const found = findVariable(reader, variable);
+            if (found !== undefined) return found;
+          }
+          return undefined;
+        }));
     } finally {
       this.openViews.delete(key);
+      this.readers = outer;
     }
   }
 

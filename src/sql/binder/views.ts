@@ -3,7 +3,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { Name, Query } from "../ast.ts";
 import { typeName } from "../../types/mod.ts";
 import type { Plan, View } from "../plan.ts";
-import { findVariable, type Names, NO_NAMES } from "./context.ts";
+import { type Names, NO_NAMES, type Variable } from "./context.ts";
 import { TABLE_COLUMNS } from "./metadata.ts";
 import { type BoundQuery, type Queries, relationOf } from "./query.ts";
 import type { Relation } from "./scope.ts";
@@ -14,14 +14,14 @@ export function viewRelation(queries: Queries, view: View, name: Name, alias: Na
 }
 
 export function boundView(queries: Queries, view: View, at: number, names: Names): BoundQuery {
-  return queries.binding.insideView(view.name, at, names, (reader) => {
+  return queries.binding.insideView(view.name, at, names, (given) => {
     let query: Query, inner: Names;
     try {
       query = placedAt(queries.language.query(view.text, queries.binding.context.effort), at);
     } catch (error) {
       throw ofView(view, error, at);
     }
-    ({ query, names: inner } = withValues(view, query, reader));
+    ({ query, names: inner } = withValues(view, query, given));
     try {
       return queries.bind(query, inner, { keepTimestamp: true });
     } catch (error) {
@@ -30,11 +30,15 @@ export function boundView(queries: Queries, view: View, at: number, names: Names
   });
 }
 
-/** The variables that the view declares OVERRIDABLE have the values that the reader declares. */
-function withValues(view: View, query: Query, reader: Names): { query: Query; names: Names } {
+/** The variables that the view declares OVERRIDABLE have the values that what reads the view declares, see insideView(). */
+function withValues(
+  view: View,
+  query: Query,
+  givenFor: (variable: string) => Variable | undefined,
+): { query: Query; names: Names } {
   let names = NO_NAMES;
   for (const { name, value, overridable, assignAt } of query.declares) {
-    const key = name.toLowerCase(), given = findVariable(reader, key);
+    const key = name.toLowerCase(), given = givenFor(key);
     if (given !== undefined && !overridable) {
       throw new SqlError(
         `@${name} of view ${view.name} cannot be given another value: it is not declared OVERRIDABLE`,
