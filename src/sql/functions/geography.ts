@@ -49,13 +49,21 @@ function checkCoordinates(constants: readonly (Value | undefined)[]) {
 /** Metres for a degree of latitude, and of longitude at the equator. */
 const METRES_PER_DEGREE = 111_320;
 
-/** Approximates the ground as flat around the first point. */
-function distance(latitude: number, longitude: number, toLatitude: number, toLongitude: number): number {
+/** Approximates the ground as flat, with meridians as far apart as at `flatLatitude`. */
+function distance(
+  latitude: number,
+  longitude: number,
+  toLatitude: number,
+  toLongitude: number,
+  flatLatitude: number,
+): number {
   const north = (toLatitude - latitude) * METRES_PER_DEGREE;
-  const east = (toLongitude - longitude) * METRES_PER_DEGREE * Math.cos(latitude * Math.PI / 180);
+  const east = (toLongitude - longitude) * METRES_PER_DEGREE * Math.cos(flatLatitude * Math.PI / 180);
   return Math.sqrt(north * north + east * east);
 }
 
+/** As in QuestDB, distances from a constant point have the scale of its latitude, others that of the middle of both points. */
+const DISTANCE_FROM = "geo_distance_meters_from";
 const COORDINATES = [DOUBLE("latitude"), DOUBLE("longitude"), DOUBLE("toLatitude"), DOUBLE("toLongitude")];
 const ofRow = (columns: BatchColumn[], row: number): number[] => columns.map(({ values }) => values[row]);
 
@@ -131,12 +139,22 @@ export const geographyFunctions: FunctionEntry[] = [
     (columns, out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const [latitude, longitude, toLatitude, toLongitude] = ofRow(columns, row);
-        out.values[row] = distance(latitude, longitude, toLatitude, toLongitude);
+        out.values[row] = distance(latitude, longitude, toLatitude, toLongitude, (latitude + toLatitude) / 2);
       }
     },
     [["geo_distance_meters(0, 0, 0, 1)", 111320]],
-    { check: checkCoordinates },
+    {
+      check: checkCoordinates,
+      rewrite: ([latitude, longitude]) =>
+        latitude === undefined || longitude === undefined ? undefined : { name: DISTANCE_FROM, args: [0, 1, 2, 3] },
+    },
   ),
+  batchEntry(DISTANCE_FROM, COORDINATES, "DOUBLE", "The same, from a constant point.", (columns, out, rowCount) => {
+    for (let row = 0; row < rowCount; row++) {
+      const [latitude, longitude, toLatitude, toLongitude] = ofRow(columns, row);
+      out.values[row] = distance(latitude, longitude, toLatitude, toLongitude, latitude);
+    }
+  }),
   batchEntry(
     "geo_within_radius_latlon",
     [...COORDINATES, DOUBLE("meters")],
@@ -145,7 +163,7 @@ export const geographyFunctions: FunctionEntry[] = [
     (columns, out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const [latitude, longitude, toLatitude, toLongitude, meters] = ofRow(columns, row);
-        out.values[row] = distance(toLatitude, toLongitude, latitude, longitude) <= meters ? 1 : 0;
+        out.values[row] = distance(toLatitude, toLongitude, latitude, longitude, toLatitude) <= meters ? 1 : 0;
       }
     },
     [["geo_within_radius_latlon(48.21, 16.37, 48.22, 16.37, 2000)", true]],

@@ -95,7 +95,7 @@ for (const entry of FUNCTIONS) {
  * check their arguments again.
  */
 export function isInternal(name: string): boolean {
-  return /^(?:cast|nearest|assign|extract|decimal|json_extract)_|^array_(?:of|slice)$|^(?:timestamp_(?:floor|ceil)|dateadd|datediff)_/i
+  return /^(?:cast|nearest|assign|extract|decimal|json_extract)_|^array_(?:of|slice)$|^(?:timestamp_(?:floor|ceil)|dateadd|datediff|geo_distance_meters)_/i
     .test(name);
 }
 

@@ -70,18 +70,25 @@ function digitsRounded(rounded: (value: number, places: number) => number): Batc
     for (let row = 0; row < rowCount; row++) values[row] = rounded(x[row], digits[row]);
   };
 }
-/**
- * Added before rounding, because a decimal half may be represented slightly too low: 1.005 * 100 is 100.49999999999999.
- */
-const HAIR = 5e-13;
-const awayFromZero = (x: number) => Math.sign(x) * Math.floor(Math.abs(x) + HAIR + 0.5);
+const awayFromZero = (x: number) => Math.sign(x) * Math.floor(Math.abs(x) + 0.5);
 const halfEven = (x: number) => {
   const floor = Math.floor(x);
   const rest = x - floor;
   return rest > 0.5 || (rest === 0.5 && floor % 2 !== 0) ? floor + 1 : floor;
 };
-/** Halves away from zero, or up to whole numbers. NaN if `places` is the null of INT. */
-export const roundedTo = toDigits(awayFromZero, Math.round);
+const wholeRounded = toDigits(awayFromZero, Math.round);
+/**
+ * Halves away from zero, or up to whole numbers. NaN if `places` is the null of INT. Two more digits of the decimal number decide: 1.104885 is
+ * stored as a little less, but is rounded to 1.10489.
+ */
+export function roundedTo(value: number, places: number): number {
+  if (!(places > 0 && places <= 17)) return wholeRounded(value, places);
+  const power = 10 ** places, digits = Math.trunc((Math.abs(value) + 1e-15) * (power * 100));
+  if (!(digits < 2 ** 63)) return value;
+  const rest = digits % 100, up = rest >= 50 ? 1 : 0;
+  const whole = digits <= Number.MAX_SAFE_INTEGER ? (digits - rest) / 100 + up : Number(BigInt(digits) / 100n) + up;
+  return Math.sign(value) * whole * (1 / power);
+}
 const outwards = (x: number) => (x < 0 ? Math.floor(x) : Math.ceil(x));
 
 const absolute = (
