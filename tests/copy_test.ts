@@ -70,6 +70,20 @@ Deno.test("COPY", async (t) => {
     assert.deepEqual(await rows("other"), [["2024-01-03T10:00:00.000000Z", 7]]);
   });
 
+  await t.step("reads the designated timestamp of a table in a format", async () => {
+    await server.exec("create table day_first (n int, ts timestamp) timestamp(ts)");
+    await server.exec("create table timeless (ts timestamp, n int)");
+    await file("day_first.csv", "ts,n\n03/01/2024,1\n04/01/2024,2\n");
+    const options = "header true format 'dd/MM/yyyy'";
+    assert.deepEqual(await imported(`copy day_first from 'day_first.csv' with ${options}`), ["finished", 2, 0]);
+    assert.deepEqual(await rows("day_first"), [[1, "2024-01-03T00:00:00.000000Z"], [2, "2024-01-04T00:00:00.000000Z"]]);
+    for (const table of ["timeless", "nowhere"]) {
+      const { error, position } = await server.exec(`copy ${table} from 'day_first.csv' with ${options}`);
+      assert.match(error!, /FORMAT/);
+      assert.equal(position, 0);
+    }
+  });
+
   await t.step("refuses delimiters that /imp refuses", async () => {
     for (const delimiter of ['"', "\n", "ab", "é"]) {
       const { error, position } = await server.exec(`copy trades from 'trades.csv' with delimiter '${delimiter}'`);
@@ -96,7 +110,7 @@ Deno.test("COPY", async (t) => {
     assert.deepEqual(await exported("copy trades to 'all' with format parquet"), ["finished", 1]);
     const query = "copy (select sym, px from trades where sym != 'b') to 'x/some.parquet' with format parquet";
     const [path] = await exported(
-      `${query} compression_codec snappy data_page_size 4096 parquet_version 2 statistics_enabled true raw_array_encoding false partition_by none`,
+      `${query} compression_codec snappy data_page_size 4096 parquet_version 2 statistics_enabled true raw_array_encoding false partition_by none bloom_filter_columns 'sym, PX' bloom_filter_fpp '0.01'`,
       "export_path",
     );
     assert.equal(path, join(root, "export", "x", "some.parquet"));
@@ -109,6 +123,12 @@ Deno.test("COPY", async (t) => {
       const { error, position } = await server.exec(text);
       assert.match(error!, /compression_level/, text);
       assert.equal(position, text.indexOf(`${level}`), text);
+    }
+    for (const wrong of ["bloom_filter_columns 'sym,nope'", "bloom_filter_fpp '1'", "bloom_filter_fpp 'few'"]) {
+      const text = `copy trades to 'no' with format parquet ${wrong}`;
+      const { error, position } = await server.exec(text);
+      assert.match(error!, /bloom_filter/, text);
+      assert.equal(position, text.lastIndexOf("'", text.length - 2), text);
     }
     const none = "copy trades to 'none' with format parquet compression_level 99 compression_codec lz4_raw";
     assert.deepEqual(await exported(none), ["finished", 1]);

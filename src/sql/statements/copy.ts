@@ -222,10 +222,14 @@ function boundFrom(
         throw new SqlError(`COPY FROM has no option ${option.name}`, option.at, SQLSTATE.syntax);
     }
   }
-  if (bound.format !== undefined && bound.timestamp === undefined) {
-    throw new SqlError("COPY: FORMAT is that of the column that TIMESTAMP names", at, SQLSTATE.syntax);
-  }
   const found = binding.context.catalogue.table(table.text);
+  if (bound.format !== undefined) {
+    bound.timestamp ??= found?.schema.columns.find(({ id }) => id === found.schema.timestampId)?.name;
+    if (bound.timestamp === undefined) {
+      const message = "COPY: FORMAT is that of the column that TIMESTAMP names, or of the table's designated timestamp";
+      throw new SqlError(message, at, SQLSTATE.syntax);
+    }
+  }
   if (found === undefined) binding.requires.add("CREATE TABLE", table.at);
   else binding.requires.add("INSERT", table.at, found.schema);
   return bound;
@@ -241,10 +245,14 @@ function boundTo(
   if (format === undefined) throw new SqlError("COPY TO needs a format: WITH FORMAT PARQUET", at, SQLSTATE.syntax);
   if (format.value.toLowerCase() !== "parquet") throw wrong(format, "PARQUET");
   // Finds mistakes at their places, and which permissions are needed. The copy binds its text again.
-  if (query !== undefined) queries.bind(query, NO_NAMES);
-  else {
+  let columns: readonly { name: string }[];
+  if (query !== undefined) {
+    const { plan, visible } = queries.bind(query, NO_NAMES);
+    columns = plan.columns.slice(0, visible);
+  } else {
     const { schema } = queries.binding.table({ ...table!, at });
     queries.binding.requires.ofColumns("SELECT", table!.at, schema).useTable();
+    columns = schema.columns;
   }
   const bound: BoundCopy = {
     kind: "copy",
@@ -286,6 +294,15 @@ function boundTo(
         break;
       case "partition_by":
         if (!/^none$/i.test(value)) throw notSupported("COPY … PARTITION_BY", option.at);
+        break;
+      case "bloom_filter_columns": { // files have none, as readers do not need them
+        const named = value.split(",").map((each) => each.trim()).filter((each) => each !== "");
+        const isColumn = (each: string) => columns.some(({ name }) => name.toLowerCase() === each.toLowerCase());
+        if (!named.every(isColumn)) throw wrong(option, "names of columns");
+        break;
+      }
+      case "bloom_filter_fpp":
+        if (!(Number(value) > 0 && Number(value) < 1)) throw wrong(option, "a number between 0 and 1");
         break;
       default:
         throw new SqlError(`COPY TO has no option ${name}`, option.at, SQLSTATE.syntax);
