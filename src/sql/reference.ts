@@ -35,7 +35,6 @@ const OPERATOR_FORMS: Record<string, string> = {
   is_null: "a IS NULL",
   between: "a BETWEEN low AND high",
   not: "NOT a",
-  "~": "~a",
   like: "a LIKE pattern",
   ilike: "a ILIKE pattern",
 };
@@ -48,14 +47,19 @@ export function functionsPage(): string {
     "",
     "<!-- Made by `deno task docs` from src/sql/functions/: change it there. -->",
     "",
-    "All functions that `functions()` lists, by subject. Arguments in brackets are optional, those with `…` can be repeated; *constant* ones",
-    "must be known when the statement is bound. *text* accepts STRING, VARCHAR and SYMBOL, *number* all numbers, *time* DATE,",
-    "TIMESTAMP and TIMESTAMP_NS, *same* any type, but the same for all. If no type fits exactly, arguments are widened. Aggregates ignore",
-    "nulls, and every aggregate can be used with `OVER`, without DISTINCT. Sums and averages of FLOAT and DOUBLE are the same with any number of",
-    "threads, but can differ in the last digits after the rows have been stored: stored rows are added in groups of 1,024 or of a segment, and products of",
-    "two DOUBLE columns as whole numbers, before the sum becomes a DOUBLE. So can averages of",
-    "INT whose sum exceeds 2^53. Functions without arguments need no parentheses (`now`, `pi`, `FROM tables`), unless a column or table",
-    "has that name. Casts are in [Types](types.md).",
+    "All functions that `functions()` lists, by subject. Arguments in brackets are optional, those before `…` can be repeated. The column Types has",
+    "the types of the arguments, in order, and behind `→` the type of the result. `/` separates alternatives. If all arguments have the same type,",
+    "it is there once; *the same* and *the first* are the type of the arguments and of the first one. *constant* arguments must be known when the",
+    "statement is bound. *text* accepts STRING, VARCHAR and SYMBOL, *number* all numbers, *time* DATE, TIMESTAMP and TIMESTAMP_NS, *wide* LONG256,",
+    "BINARY, GEOHASH, DECIMAL and arrays, *any* every type, *same* every type, but the same for all. If no type fits exactly, arguments are widened.",
+    "",
+    "Aggregates ignore nulls, except where their row says otherwise, and every aggregate can be used with `OVER`, without DISTINCT. Sums and averages",
+    "of FLOAT and DOUBLE do not depend on the number of threads. But their last digits can change when rows are stored: stored rows are added in",
+    "groups of 1,024 or of a segment, and products of two DOUBLE columns as whole numbers, before the sum becomes a DOUBLE. Averages of INT whose",
+    "sum exceeds 2^53 can change, too.",
+    "",
+    "Functions without arguments need no parentheses (`now`, `pi`, `FROM tables`), unless a column or table has that name. Casts are in",
+    "[Types](types.md).",
   ];
   for (const [title, entries] of [...GROUPS, ["More", others] as const]) {
     const shown = entries.filter(({ name }) => !isInternal(name) && name !== "keywords");
@@ -86,6 +90,7 @@ function rowsOf(entries: readonly FunctionEntry[]): string[][] {
 function formOf({ name, args, table, window }: FunctionEntry): string {
   if (OPERATOR_FORMS[name] !== undefined) return OPERATOR_FORMS[name];
   const isWord = /^[a-z]/.test(name);
+  if (name === "~" && args.length === 1) return "~a";
   if (!isWord || name === "and" || name === "or") return `a ${name.toUpperCase()} b`;
   if (name === "in") return "a IN (…)";
   const list = args.map((arg) => {
@@ -103,28 +108,27 @@ function shortened(types: readonly [takes: string, gives: string][]): string[] {
     const isOneType = rest.every((part) => part === first);
     // Except if another type has the same result.
     const isSame = types.length > 1 && types.every((each) => each[1] !== gives || each[0].split(", ")[0] === gives);
-    const end = isSame ? "the same" : gives;
+    const end = isSame ? (isOneType ? "the same" : "the first") : gives;
     const key = `${isOneType ? "" : `, ${rest.join(", ")}`} → ${end}`;
     if (!lines.has(key)) lines.set(key, new Set());
     lines.get(key)!.add(first);
   }
-  return [...lines].map(([end, firsts]) =>
-    end.startsWith(", ") && firsts.size > 1
-      ? `one of ${[...firsts].join(", ")}${end}`
-      : `${[...firsts].join(", ")}${end}`.trim()
-  );
+  return [...lines].map(([end, firsts]) => `${[...firsts].join(" / ")}${end}`.trim());
 }
 
 const SHOWN: Record<string, string> = { SYMBOL_TEXT: "SYMBOL", decimal: "DECIMAL", array: "DOUBLE[]" };
 
-function typesOf({ args, returns }: FunctionEntry): [takes: string, gives: string] {
+function typesOf({ args, returns, table }: FunctionEntry): [takes: string, gives: string] {
   const plain = (type: string) => SHOWN[type] ?? type;
   const takes = args.map((arg) => plain(arg.type) + (arg.constant ? " *constant*" : "")).join(", ");
+  if (table) return [takes, "rows"];
   if (typeof returns === "string") return [takes, plain(returns)];
   if (args.some((arg) => arg.type === "decimal")) return [takes, "DECIMAL"];
   if (args.some((arg) => arg.type === "array") || args[0]?.name === "arrays") return [takes, "DOUBLE[]"];
-  const isFirst = returns(args.map((_, index) => `${index}`)) === "0";
-  return [takes, isFirst ? plain(args[0]!.type) : args.some((arg) => arg.type === "time") ? "time" : "text"];
+  const tag = returns(args.map((_, index) => `${index}`));
+  if (tag === "0") return [takes, plain(args[0]!.type)];
+  const wide = /^(?:GEOHASH|DECIMAL|DOUBLE\[\])/.exec(tag)?.[0];
+  return [takes, wide ?? (args.some((arg) => arg.type === "time") ? "time" : "text")];
 }
 
 function exampleOf({ examples }: FunctionEntry): string | undefined {

@@ -283,17 +283,25 @@ entries.push(
 
 for (const [name, op, initial] of [["bit_and", "and", -1n], ["bit_or", "or", 0n], ["bit_xor", "xor", 0n]] as const) {
   for (const type of ["BYTE", "SHORT", "INT", "LONG"]) {
-    entries.push(aggregate(name, type, type, `Bitwise ${op} of the values that are not null.`, {
-      state: () => [{ type: "i64", initial }, I64_ZERO],
-      update: (
-        [s, n],
-        [x],
-      ) => [whenNotNull(x, type, i64[op](s, toI64(x)), s), whenNotNull(x, type, i64.add(n, ONE64), n)],
-      merge: ([a, n], [b, m]) => [i64[op](a, b), i64.add(n, m)],
-      finish: (
-        [s, n],
-      ) => (type === "LONG" ? select(i64.eqz(n), MIN64, s) : select(i64.eqz(n), nullOf(type), i32.wrap(s))),
-    }));
+    entries.push(
+      aggregate(
+        name,
+        type,
+        type,
+        `Bitwise ${op === "xor" ? "exclusive OR" : op.toUpperCase()} of the values that are not null.`,
+        {
+          state: () => [{ type: "i64", initial }, I64_ZERO],
+          update: (
+            [s, n],
+            [x],
+          ) => [whenNotNull(x, type, i64[op](s, toI64(x)), s), whenNotNull(x, type, i64.add(n, ONE64), n)],
+          merge: ([a, n], [b, m]) => [i64[op](a, b), i64.add(n, m)],
+          finish: (
+            [s, n],
+          ) => (type === "LONG" ? select(i64.eqz(n), MIN64, s) : select(i64.eqz(n), nullOf(type), i32.wrap(s))),
+        },
+      ),
+    );
   }
 }
 

@@ -156,7 +156,7 @@ export const elementFunctions = ELEMENTS.flatMap(([kind, what]): FunctionEntry[]
     `array_elem_${kind}`,
     [ARRAY("array")],
     same,
-    `The ${what} at each position of all arrays.`,
+    `The ${what} at each position, over the arrays of all rows.`,
     undefined,
     [],
     {

@@ -485,7 +485,7 @@ const others: FunctionEntry[] = [
     "array_position",
     [ARRAY("array"), { name: "value", type: "DOUBLE" }],
     "INT",
-    "The position of a value's first occurrence; null if there is none.",
+    "The position of a value's first occurrence, counted from 1; null if there is none.",
     ([column, wanted], out, rowCount, context) =>
       each(
         (row) => {
@@ -611,7 +611,7 @@ const others: FunctionEntry[] = [
     "shift",
     [ARRAY("array"), { name: "places", type: "INT" }, optional("fill", "DOUBLE")],
     same,
-    "Each row with its elements moved to the right by a number of places; free places are null or the fill value.",
+    "Each row with its elements moved to the right by a number of places, or to the left if it is negative. Free places are null or the fill value.",
     ([column, places, fill], out, rowCount, context) =>
       each(
         (row) => {
@@ -629,7 +629,7 @@ const others: FunctionEntry[] = [
   ),
   batchEntry(
     "round",
-    [ARRAY("array"), { name: "places", type: "INT" }],
+    [ARRAY("array"), { name: "decimals", type: "INT" }],
     same,
     "The array with its elements rounded to a number of decimals.",
     ([column, places], out, rowCount, context) =>
@@ -647,7 +647,7 @@ const others: FunctionEntry[] = [
     "insertion_point",
     [ARRAY("array"), { name: "value", type: "DOUBLE" }, optional("before", "BOOLEAN")],
     "INT",
-    "The position at which a value is inserted into a sorted array, after or before equal elements.",
+    "The position at which a value is inserted into a sorted array, counted from 1: after equal elements, or before them if `before` is true.",
     ([column, wanted, before], out, rowCount, context) =>
       each(
         (row) => {

@@ -170,7 +170,12 @@ for (const [name, op] of [["=", i32.eq], ["!=", i32.ne]] as const) {
   );
   const holds = OPERATORS.find((operator) => operator.name === name)!.wide;
   entries.push(
-    entry(name, ["INTERVAL", "INTERVAL"], "True if they have the same start and end.", { batch: wideBatch(holds) }),
+    entry(
+      name,
+      ["INTERVAL", "INTERVAL"],
+      name === "=" ? "True if they have the same start and end." : "True if their starts or ends differ.",
+      { batch: wideBatch(holds) },
+    ),
   );
 }
 
@@ -179,11 +184,16 @@ for (const [type, order] of ORDERS) {
   const { le, min, max } = order;
   if (type === "CHAR" || min === undefined || max === undefined) continue;
   entries.push(
-    entry("between", [type, type, type], "True if a is between b and c, inclusive, in either order of b and c.", {
-      args: [{ name: "a", type }, { name: "low", type }, { name: "high", type }],
-      emit: ([a, low, high]) => i32.and(i32.and(le(min(low, high), a), le(a, max(low, high))), notNull(a, type)!),
-      examples: type === "INT" ? [{ sql: "5 BETWEEN 10 AND 1", gives: true }] : [],
-    }),
+    entry(
+      "between",
+      [type, type, type],
+      "True if the value is from `low` to `high`, inclusive. The bounds may be in either order.",
+      {
+        args: [{ name: "a", type }, { name: "low", type }, { name: "high", type }],
+        emit: ([a, low, high]) => i32.and(i32.and(le(min(low, high), a), le(a, max(low, high))), notNull(a, type)!),
+        examples: type === "INT" ? [{ sql: "5 BETWEEN 10 AND 1", gives: true }] : [],
+      },
+    ),
   );
 }
 

@@ -108,9 +108,9 @@ const product = ([a, b]: string[]): string =>
   limited(DECIMAL_PRECISION_MAX, (decimalOf(a)?.scale ?? 0) + (decimalOf(b)?.scale ?? 0));
 
 const operators: FunctionEntry[] = ([
-  ["+", "Sum of DECIMALs.", (types) => holding(types, 1), aligned((a, b) => a + b)],
-  ["-", "Difference of DECIMALs.", (types) => holding(types, 1), aligned((a, b) => a - b)],
-  ["*", "Product of DECIMALs.", product, (a, b) => a * b],
+  ["+", "Sum.", (types) => holding(types, 1), aligned((a, b) => a + b)],
+  ["-", "Difference.", (types) => holding(types, 1), aligned((a, b) => a - b)],
+  ["*", "Product.", product, (a, b) => a * b],
   [
     "/",
     "The quotient, rounded to the sum of both operands' decimals, halves to the even digit. Division by zero is an error.",
@@ -122,7 +122,7 @@ const operators: FunctionEntry[] = ([
   ],
   [
     "%",
-    "The remainder, with the sign of the dividend.",
+    "The remainder, with the sign of the dividend. Division by zero is an error.",
     (types) => holding(types, 0),
     aligned((a, b, at) => a % notZero(b, at)),
   ],
@@ -130,11 +130,11 @@ const operators: FunctionEntry[] = ([
   batchEntry(name, [DECIMAL("a"), DECIMAL("b")], returns, summary, binary(operation), [], { fallible: 1 })
 );
 
-const ORDERS: [name: string, holds: (sign: number) => boolean, ofNulls: boolean][] = [
-  ["<", (sign) => sign < 0, false],
-  ["<=", (sign) => sign <= 0, true],
-  [">", (sign) => sign > 0, false],
-  [">=", (sign) => sign >= 0, true],
+const ORDERS: [name: string, summary: string, holds: (sign: number) => boolean, ofNulls: boolean][] = [
+  ["<", "True if the first is less than the second.", (sign) => sign < 0, false],
+  ["<=", "True if the first is less than or equal to the second.", (sign) => sign <= 0, true],
+  [">", "True if the first is greater than the second.", (sign) => sign > 0, false],
+  [">=", "True if the first is greater than or equal to the second.", (sign) => sign >= 0, true],
 ];
 
 /** -1, 0 or 1 for two DECIMALs of any scales; undefined if one is null. */
@@ -146,12 +146,12 @@ function compareDecimals(a: BatchColumn, b: BatchColumn, row: number): number | 
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-const comparisons: FunctionEntry[] = ORDERS.map(([name, holds, ofNulls]) =>
+const comparisons: FunctionEntry[] = ORDERS.map(([name, summary, holds, ofNulls]) =>
   batchEntry(
     name,
     [DECIMAL("a"), DECIMAL("b")],
     "BOOLEAN",
-    "Compares two DECIMALs.",
+    summary,
     ([a, b], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const sign = compareDecimals(a, b, row);
@@ -172,7 +172,7 @@ function unary(
 ): FunctionEntry {
   return batchEntry(
     name,
-    [DECIMAL("value"), ...(withDigits ? [{ name: "digits", type: "INT", constant: true }] : [])],
+    [DECIMAL("value"), ...(withDigits ? [{ name: "decimals", type: "INT", constant: true }] : [])],
     (types: string[], constants: readonly (Value | undefined)[] = []) =>
       constants[1] === null
         ? decimalTag(1, 0)
@@ -213,7 +213,12 @@ const roundings: FunctionEntry[] = [
   ...["ceil", "ceiling"].flatMap((name) => rounding(name, "The value rounded up to a number of decimals.", upwards)),
   ...rounding("floor", "The value rounded down to a number of decimals.", downwards),
   unary("abs", "The absolute value.", ({ precision, scale }) => decimalTag(precision, scale), magnitude),
-  unary("neg", "The negative.", ({ precision, scale }) => decimalTag(precision, scale), (value) => -value),
+  unary(
+    "neg",
+    "The negative, of the same type.",
+    ({ precision, scale }) => decimalTag(precision, scale),
+    (value) => -value,
+  ),
   unary("sign", "-1, 0 or 1.", () => decimalTag(1, 0), (value) => (value < 0n ? -1n : value > 0n ? 1n : 0n)),
 ];
 
@@ -397,10 +402,10 @@ const sumType = ([type]: string[]): string => {
 };
 
 const SUMMARIES = {
-  sum: "The sum of DECIMALs.",
-  avg: "The average of DECIMALs.",
-  min: "The smallest DECIMAL.",
-  max: "The greatest DECIMAL.",
+  sum: "The sum of the values that are not null.",
+  avg: "The mean of the values that are not null.",
+  min: "The smallest value that is not null.",
+  max: "The greatest value that is not null.",
 };
 
 const aggregates: FunctionEntry[] = (["sum", "avg", "min", "max"] as const).map((kind) =>
@@ -428,7 +433,7 @@ aggregates.push(
       const wanted = Number(constants[1] ?? scale);
       return limited(precision - scale + wanted, wanted);
     },
-    "The average of DECIMALs, with the given number of decimals.",
+    "The mean of the values that are not null, with this number of decimals.",
     undefined,
     [],
     {

@@ -58,6 +58,8 @@ function smallBetween(context: FunctionContext, low: number, high: number, none?
 }
 
 /** True for one of `rate + 1` rows on average. A rate of 0 means never. */
+/** Of each function with the argument `nullRate`. */
+export const NULL_RATE = "If `nullRate` is above 0, one row in `nullRate` + 1 is null.";
 export const isNull = (context: FunctionContext, rate: number) => rate > 0 && context.random() % (rate + 1) === 0;
 
 /** Bounds are constants or columns. */
@@ -187,7 +189,7 @@ const entries: FunctionEntry[] = [
     "rnd_int",
     [["low", "INT"], ["high", "INT"], ["nullRate", "INT"]],
     "INT",
-    "An INT from low to high; with a rate n above 0, one row in n + 1 is null.",
+    "An INT from low to high. " + NULL_RATE,
     (out, row, context, [low, high, rate]) => {
       out.values[row] = isNull(context, at(rate, row))
         ? NULL_I32
@@ -203,7 +205,7 @@ const entries: FunctionEntry[] = [
     "rnd_long",
     [["low", "LONG"], ["high", "LONG"], ["nullRate", "INT"]],
     "LONG",
-    "A LONG from low to high; with a rate n above 0, one row in n + 1 is null.",
+    "A LONG from low to high. " + NULL_RATE,
     (out, row, context, [low, high, rate]) => {
       out.values[row] = isNull(context, at(rate, row)) ? NULL_I64 : between(context, at(low, row), at(high, row));
     },
@@ -214,7 +216,7 @@ const entries: FunctionEntry[] = [
     "rnd_float",
     [["nullRate", "INT"]],
     "FLOAT",
-    "A FLOAT from 0 to 1, or null.",
+    "A FLOAT from 0 to 1. " + NULL_RATE,
     (out, row, context, [rate]) => out.values[row] = isNull(context, at(rate, row)) ? NaN : unit(context),
   ),
   generator(
@@ -228,7 +230,7 @@ const entries: FunctionEntry[] = [
     "rnd_double",
     [["nullRate", "INT"]],
     "DOUBLE",
-    "A DOUBLE from 0 to 1, or null.",
+    "A DOUBLE from 0 to 1. " + NULL_RATE,
     (out, row, context, [rate]) => out.values[row] = isNull(context, at(rate, row)) ? NaN : unit(context),
   ),
   generator(
@@ -249,7 +251,7 @@ const entries: FunctionEntry[] = [
     "rnd_date",
     [["low", "DATE"], ["high", "DATE"], ["nullRate", "INT"]],
     "DATE",
-    "A DATE from low to high, or null.",
+    "A DATE from low to high. " + NULL_RATE,
     (out, row, context, [low, high, rate]) => {
       out.values[row] = isNull(context, at(rate, row)) ? NULL_I64 : between(context, at(low, row), at(high, row));
     },
@@ -263,7 +265,7 @@ const entries: FunctionEntry[] = [
       name,
       [["low", type], ["high", type], ["nullRate", "INT"]],
       type,
-      "A time from low to high, or null.",
+      "A time from low to high. " + NULL_RATE,
       (out, row, context, [low, high, rate]) => {
         out.values[row] = isNull(context, at(rate, row)) ? NULL_I64 : between(context, at(low, row), at(high, row));
       },
@@ -275,7 +277,7 @@ const entries: FunctionEntry[] = [
     "rnd_uuid4",
     [["nullRate", "INT"]],
     "UUID",
-    "A random UUID of version 4, or null.",
+    "A random UUID of version 4. " + NULL_RATE,
     (out, row, context, [rate]) => {
       if (isNull(context, at(rate, row))) out.setNull(row);
       else uuid(out, row, context);
@@ -317,7 +319,7 @@ for (const [name, returns] of [["rnd_str", "STRING"], ["rnd_varchar", "VARCHAR"]
       name,
       [["low", "INT"], ["high", "INT"], ["nullRate", "INT"]],
       returns,
-      "A text of low to high random capital letters, or null.",
+      "A text of low to high random capital letters. " + NULL_RATE,
       (out, row, context, [low, high, rate], pace) => {
         if (isNull(context, at(rate, row))) return out.setText(row, undefined);
         const fault = textRangeFault(at(low, row), at(high, row), 0, 0);
@@ -332,7 +334,7 @@ for (const [name, returns] of [["rnd_str", "STRING"], ["rnd_varchar", "VARCHAR"]
       name,
       [["count", "INT"], ["low", "INT"], ["high", "INT"], ["nullRate", "INT"]],
       returns,
-      "One of `count` texts of low to high capital letters, or null.",
+      "One of `count` texts of low to high capital letters. " + NULL_RATE,
       (out, row, context, [count, low, high, rate], pace) => {
         let texts = context.state.get("texts") as Texts | undefined;
         if (texts === undefined) {
@@ -432,7 +434,7 @@ entries.push(
   source(
     "generate_series",
     [required("start", "any"), required("end", "any"), optional("step", "any")],
-    "The numbers or times from start to end, inclusive.",
+    "The numbers or times from `start` to `end`, inclusive, in steps of `step`. The default step of numbers is 1; times need one, such as '12h'.",
     "SELECT * FROM generate_series(1, 3)",
     1,
   ),

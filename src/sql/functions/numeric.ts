@@ -11,7 +11,8 @@ type Example = [sql: string, gives: unknown];
 
 function entry(
   name: string,
-  types: string[],
+  /** Each `TYPE` or `TYPE name`. */
+  args: string[],
   returns: string,
   summary: string,
   how: Partial<FunctionEntry>,
@@ -19,7 +20,10 @@ function entry(
 ): FunctionEntry {
   return {
     name,
-    args: types.map((type, i) => ({ name: i === 0 ? "value" : "other", type })),
+    args: args.map((arg) => {
+      const [type, name = "value"] = arg.split(" ");
+      return { name, type };
+    }),
     returns,
     nulls: "custom",
     volatility: "immutable",
@@ -103,7 +107,7 @@ const rounded = (x: IrNode) =>
   bind(x, (a) => select(f64.lt(f64.abs(a), f64.const(4503599627370496)), f64.floor(f64.add(a, f64.const(0.5))), a));
 
 const UNARY: [name: string, f: (x: number) => number, summary: string, examples: Example[]][] = [
-  ["exp", Math.exp, "e to the power of x.", [["exp(0)", 1]]],
+  ["exp", Math.exp, "e to the power of the value.", [["exp(0)", 1]]],
   ["ln", Math.log, "The natural logarithm; null for zero and negative values.", [["ln(1)", 0], ["ln(0)", null]]],
   ["log", Math.log10, "The logarithm to base 10; null for zero and negative values.", [["log(1000)", 3]]],
   ["log10", Math.log10, "The logarithm to base 10; null for zero and negative values.", [["log10(100)", 2]]],
@@ -118,8 +122,8 @@ const UNARY: [name: string, f: (x: number) => number, summary: string, examples:
   ["cosh", Math.cosh, "The hyperbolic cosine.", []],
   ["tanh", Math.tanh, "The hyperbolic tangent.", []],
   ["cbrt", Math.cbrt, "The cube root.", [["cbrt(27)", 3]]],
-  ["degrees", (x) => x * (180 / Math.PI), "Radians as degrees.", [["degrees(pi())", 180]]],
-  ["radians", (x) => x / 180 * Math.PI, "Degrees as radians.", []],
+  ["degrees", (x) => x * (180 / Math.PI), "The angle in degrees of an angle in radians.", [["degrees(pi())", 180]]],
+  ["radians", (x) => x / 180 * Math.PI, "The angle in radians of an angle in degrees.", []],
 ];
 
 const entries: FunctionEntry[] = UNARY.map(([name, f, summary, examples]) =>
@@ -130,11 +134,11 @@ const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 entries.push(
   entry("pi", [], "DOUBLE", "The number π.", { emit: () => f64.const(Math.PI) }, [["pi()", 3.141592653589793]]),
-  entry("atan2", ["DOUBLE", "DOUBLE"], "DOUBLE", "The angle of the point (x, y) in radians. y is the first argument.", {
+  entry("atan2", ["DOUBLE y", "DOUBLE x"], "DOUBLE", "The angle of the point (x, y) in radians.", {
     batch: mappedPair(Math.atan2),
   }, [["atan2(0, 1)", 0]]),
   ...["power", "pow"].map((name) =>
-    entry(name, ["DOUBLE", "DOUBLE"], "DOUBLE", "The base to the power of the exponent.", {
+    entry(name, ["DOUBLE base", "DOUBLE exponent"], "DOUBLE", "The base to the power of the exponent.", {
       batch: mappedPair(Math.pow),
     }, [[
       `${name}(2, 10)`,
@@ -146,25 +150,28 @@ entries.push(
     4,
   ], ["sqrt(-1)", null]]),
   // The nulls of INT and LONG are their own negatives.
-  entry("abs", ["SHORT"], "SHORT", "Without its sign.", { emit: ([a]) => i32.extend16(absolute(a)) }),
-  entry("abs", ["INT"], "INT", "Without its sign.", { emit: ([a]) => absolute(a) }, [["abs(-5)", 5]]),
-  entry("abs", ["LONG"], "LONG", "Without its sign.", { emit: ([a]) => absolute(a) }),
-  entry("abs", ["DOUBLE"], "DOUBLE", "Without its sign.", { emit: ([a]) => f64.abs(a) }),
-  entry("sign", ["BYTE"], "BYTE", "-1, 0 or 1.", { emit: ([a]) => sign32(a) }),
-  entry("sign", ["SHORT"], "SHORT", "-1, 0 or 1.", { emit: ([a]) => sign32(a) }),
-  entry("sign", ["INT"], "INT", "-1, 0 or 1.", { nulls: "propagate", emit: ([a]) => sign32(a) }, [["sign(-7)", -1]]),
-  entry("sign", ["LONG"], "LONG", "-1, 0 or 1.", {
+  entry("abs", ["SHORT"], "SHORT", "The absolute value.", { emit: ([a]) => i32.extend16(absolute(a)) }),
+  entry("abs", ["INT"], "INT", "The absolute value.", { emit: ([a]) => absolute(a) }, [["abs(-5)", 5]]),
+  entry("abs", ["LONG"], "LONG", "The absolute value.", { emit: ([a]) => absolute(a) }),
+  entry("abs", ["DOUBLE"], "DOUBLE", "The absolute value.", { emit: ([a]) => f64.abs(a) }),
+  entry("sign", ["BYTE"], "BYTE", "The sign: -1, 0 or 1.", { emit: ([a]) => sign32(a) }),
+  entry("sign", ["SHORT"], "SHORT", "The sign: -1, 0 or 1.", { emit: ([a]) => sign32(a) }),
+  entry("sign", ["INT"], "INT", "The sign: -1, 0 or 1.", { nulls: "propagate", emit: ([a]) => sign32(a) }, [[
+    "sign(-7)",
+    -1,
+  ]]),
+  entry("sign", ["LONG"], "LONG", "The sign: -1, 0 or 1.", {
     nulls: "propagate",
     emit: ([x]) => bind(x, (a) => i64.sub(i64.extendS(i64.gtS(a, ZERO64)), i64.extendS(i64.ltS(a, ZERO64)))),
   }),
-  entry("sign", ["FLOAT"], "FLOAT", "-1, 0 or 1.", {
+  entry("sign", ["FLOAT"], "FLOAT", "The sign: -1, 0 or 1.", {
     emit: ([x]) =>
       bind(
         x,
         (a) => select(f32.ne(a, a), a, f32.convertI32(i32.sub(f32.gt(a, f32.const(0)), f32.lt(a, f32.const(0))))),
       ),
   }),
-  entry("sign", ["DOUBLE"], "DOUBLE", "-1, 0 or 1.", {
+  entry("sign", ["DOUBLE"], "DOUBLE", "The sign: -1, 0 or 1.", {
     emit: ([x]) =>
       bind(
         x,
@@ -189,7 +196,7 @@ entries.push(
   ], ["round(-2.5)", -2]]),
   entry(
     "round",
-    ["DOUBLE", "INT"],
+    ["DOUBLE", "INT decimals"],
     "DOUBLE",
     "The value rounded to a number of decimals. Halves are rounded away from zero, or up when rounding to whole numbers.",
     {
@@ -199,7 +206,7 @@ entries.push(
   ),
   entry(
     "round_half_even",
-    ["DOUBLE", "INT"],
+    ["DOUBLE", "INT decimals"],
     "DOUBLE",
     "The value rounded to a number of decimals, halves to the even digit.",
     {
@@ -207,33 +214,52 @@ entries.push(
     },
     [["round_half_even(2.5, 0)", 2]],
   ),
-  entry("round_up", ["DOUBLE", "INT"], "DOUBLE", "The value rounded away from zero to a number of decimals.", {
+  entry("round_up", ["DOUBLE", "INT decimals"], "DOUBLE", "The value rounded away from zero to a number of decimals.", {
     batch: digitsRounded(toDigits(outwards)),
   }, [["round_up(1.21, 1)", 1.3]]),
-  entry("round_down", ["DOUBLE", "INT"], "DOUBLE", "The value rounded towards zero to a number of decimals.", {
+  entry("round_down", ["DOUBLE", "INT decimals"], "DOUBLE", "The value rounded towards zero to a number of decimals.", {
     batch: digitsRounded(toDigits(Math.trunc)),
   }, [["round_down(1299, -2)", 1200]]),
-  entry("mod", ["INT", "INT"], "INT", "The remainder of a division. Division by zero gives null.", {
-    batch: ([a, b], out, rowCount) => {
-      for (let row = 0; row < rowCount; row++) {
-        const x = a.values[row], y = b.values[row];
-        out.values[row] = x === NULL_I32 || y === NULL_I32 || y === 0 ? NULL_I32 : x % y;
-      }
+  entry(
+    "mod",
+    ["INT dividend", "INT divisor"],
+    "INT",
+    "The remainder, with the sign of the dividend. Division by zero gives null.",
+    {
+      batch: ([a, b], out, rowCount) => {
+        for (let row = 0; row < rowCount; row++) {
+          const x = a.values[row], y = b.values[row];
+          out.values[row] = x === NULL_I32 || y === NULL_I32 || y === 0 ? NULL_I32 : x % y;
+        }
+      },
     },
-  }, [["mod(7, 3)", 1]]),
-  entry("mod", ["LONG", "LONG"], "LONG", "The remainder of a division. Division by zero gives null.", {
-    batch: ([a, b], out, rowCount) => {
-      const none = NULL_I64;
-      for (let row = 0; row < rowCount; row++) {
-        const x = a.values[row], y = b.values[row];
-        out.values[row] = x === none || y === none || y === 0n ? none : x % y;
-      }
+    [["mod(7, 3)", 1]],
+  ),
+  entry(
+    "mod",
+    ["LONG dividend", "LONG divisor"],
+    "LONG",
+    "The remainder, with the sign of the dividend. Division by zero gives null.",
+    {
+      batch: ([a, b], out, rowCount) => {
+        const none = NULL_I64;
+        for (let row = 0; row < rowCount; row++) {
+          const x = a.values[row], y = b.values[row];
+          out.values[row] = x === none || y === none || y === 0n ? none : x % y;
+        }
+      },
     },
-  }),
-  entry("mod", ["DOUBLE", "DOUBLE"], "DOUBLE", "The remainder of a division. Division by zero gives null.", {
-    batch: mappedPair((x, y) => x % y),
-  }),
-  entry("size_pretty", ["LONG"], "STRING", "A number of bytes with a readable unit.", {
+  ),
+  entry(
+    "mod",
+    ["DOUBLE dividend", "DOUBLE divisor"],
+    "DOUBLE",
+    "The remainder, with the sign of the dividend. Division by zero gives null.",
+    {
+      batch: mappedPair((x, y) => x % y),
+    },
+  ),
+  entry("size_pretty", ["LONG"], "STRING", "A number of bytes with one decimal and a unit from B to EiB.", {
     batch: ([column], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
         const value = column.values[row];
@@ -250,33 +276,34 @@ entries.push(
       }
     },
   }, [["size_pretty(1536)", "1.5 KiB"]]),
-  entry("mid", ["DOUBLE", "DOUBLE"], "DOUBLE", "The mean of a bid and an ask.", {
+  entry("mid", ["DOUBLE bid", "DOUBLE ask"], "DOUBLE", "The mean of a bid and an ask.", {
     emit: ([bid, ask]) => f64.div(f64.add(bid, ask), f64.const(2)),
   }, [["mid(1, 2)", 1.5]]),
-  entry("spread", ["DOUBLE", "DOUBLE"], "DOUBLE", "The difference between ask and bid.", {
+  entry("spread", ["DOUBLE bid", "DOUBLE ask"], "DOUBLE", "The ask minus the bid.", {
     emit: ([bid, ask]) => finiteOrNull(f64.sub(ask, bid)),
   }, [["spread(1.5, 2.0)", 0.5]]),
-  entry("spread_bps", ["DOUBLE", "DOUBLE"], "DOUBLE", "The spread of a bid and an ask in basis points of the mid.", {
-    emit: ([bid, ask]) =>
-      finiteOrNull(f64.mul(f64.div(f64.sub(ask, bid), f64.div(f64.add(bid, ask), f64.const(2))), f64.const(10000))),
-  }, [["spread_bps(1.0, 1.0)", 0]]),
-  {
-    ...entry(
-      "wmid",
-      ["DOUBLE", "DOUBLE", "DOUBLE", "DOUBLE"],
-      "DOUBLE",
-      "The mid price with each side weighted by the size of the other side.",
-      {
-        emit: ([bidSize, bid, ask, askSize]) =>
-          finiteOrNull(f64.div(f64.add(f64.mul(bid, askSize), f64.mul(ask, bidSize)), f64.add(bidSize, askSize))),
-      },
-      [["wmid(100, 5, 6, 100)", 5.5]],
-    ),
-    args: [{ name: "bidSize", type: "DOUBLE" }, { name: "bid", type: "DOUBLE" }, { name: "ask", type: "DOUBLE" }, {
-      name: "askSize",
-      type: "DOUBLE",
-    }],
-  },
+  entry(
+    "spread_bps",
+    ["DOUBLE bid", "DOUBLE ask"],
+    "DOUBLE",
+    "The spread of a bid and an ask in basis points of the mid.",
+    {
+      emit: ([bid, ask]) =>
+        finiteOrNull(f64.mul(f64.div(f64.sub(ask, bid), f64.div(f64.add(bid, ask), f64.const(2))), f64.const(10000))),
+    },
+    [["spread_bps(1.0, 1.0)", 0]],
+  ),
+  entry(
+    "wmid",
+    ["DOUBLE bidSize", "DOUBLE bid", "DOUBLE ask", "DOUBLE askSize"],
+    "DOUBLE",
+    "The mid price with each side weighted by the size of the other side.",
+    {
+      emit: ([bidSize, bid, ask, askSize]) =>
+        finiteOrNull(f64.div(f64.add(f64.mul(bid, askSize), f64.mul(ask, bidSize)), f64.add(bidSize, askSize))),
+    },
+    [["wmid(100, 5, 6, 100)", 5.5]],
+  ),
   {
     ...entry(
       "l2price",

@@ -5,7 +5,7 @@ import { grid, write as writeArray } from "./array-values.ts";
 import { batchEntry } from "./batch-entry.ts";
 import { write as writeDecimal } from "./decimal.ts";
 import type { FunctionEntry } from "./entry.ts";
-import { below, isNull, long, unit } from "./generators.ts";
+import { below, isNull, long, NULL_RATE, unit } from "./generators.ts";
 import { readNetwork } from "./networks.ts";
 
 const constant = (name: string, type = "INT") => ({ name, type, constant: true });
@@ -69,7 +69,7 @@ export const randomWideFunctions: FunctionEntry[] = [
     "rnd_decimal",
     [constant("precision"), constant("scale"), constant("nullRate")],
     (_, constants) => decimalTag(...decimal(constants)),
-    "A DECIMAL that is not negative, or null.",
+    "A DECIMAL that is not negative. " + NULL_RATE,
     ([precision, , rate], out, rowCount, context) => {
       const limit = 10n ** BigInt(precision.values[0]);
       for (let row = 0; row < rowCount; row++) {
@@ -98,7 +98,7 @@ export const randomWideFunctions: FunctionEntry[] = [
     "rnd_ipv4",
     [constant("network", "text"), constant("nullRate")],
     "IPv4",
-    "An address of a network such as 10.0.0.0/8, or null.",
+    "An address of a network such as 10.0.0.0/8. " + NULL_RATE,
     ([network, rate], out, rowCount, context) => {
       const { address, mask } = readNetwork(network.text(0)!)!;
       for (let row = 0; row < rowCount; row++) {
@@ -121,7 +121,7 @@ export const randomWideFunctions: FunctionEntry[] = [
       "rnd_double_array",
       [constant("dimensions"), ...more],
       (_, constants = []) => `DOUBLE${"[]".repeat(Number(constants[0] ?? 1))}`,
-      `An array of numbers from 0 to 1, one in nullRate of them null. Its lengths are given, or random up to longest (${LENGTH_DEFAULT}).`,
+      `An array of numbers from 0 to 1, of which one in nullRate is null, if that is above 0. Its lengths are given, or random from 1 to longest (default ${LENGTH_DEFAULT}).`,
       ([dimensions, rate, longest, ...lengths], out, rowCount, context) => {
         const limit = longest?.values[0] ?? LENGTH_DEFAULT, nullRate = rate?.values[0] ?? 0;
         for (let row = 0; row < rowCount; row++) {

@@ -1,6 +1,6 @@
 import { batchEntry } from "./batch-entry.ts";
 import type { BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
-import { isNull, lengthBetween } from "./generators.ts";
+import { isNull, lengthBetween, NULL_RATE } from "./generators.ts";
 import { Pace } from "./pace.ts";
 import { TEXT_BYTES_MAX } from "./sizes.ts";
 
@@ -34,7 +34,7 @@ export const rndBin: FunctionEntry[] = [
       { name: "nullRate", type: "INT", constant: true },
     ],
     "BINARY",
-    "low to high random bytes; with a rate n above 0, one row in n + 1 is null.",
+    "From `low` to `high` random bytes. " + NULL_RATE,
     ([low, high, rate], out, rowCount, context) => {
       const pace = new Pace(context), least = Number(low.values[0]), most = Number(high.values[0]);
       for (let row = 0; row < rowCount; row++) {

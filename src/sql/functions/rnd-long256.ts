@@ -1,6 +1,6 @@
 import { batchEntry } from "./batch-entry.ts";
 import type { FunctionEntry } from "./entry.ts";
-import { isNull, long } from "./generators.ts";
+import { isNull, long, NULL_RATE } from "./generators.ts";
 
 /** rnd_long256(): random LONG256s. */
 export const rndLong256: FunctionEntry[] = [false, true].map((mayBeNull) =>
@@ -8,7 +8,7 @@ export const rndLong256: FunctionEntry[] = [false, true].map((mayBeNull) =>
     "rnd_long256",
     mayBeNull ? [{ name: "nullRate", type: "INT", constant: true }] : [],
     "LONG256",
-    mayBeNull ? "Any LONG256; with a rate n above 0, one row in n + 1 is null." : "Any LONG256.",
+    mayBeNull ? "Any LONG256. " + NULL_RATE : "Any LONG256.",
     ([rate], out, rowCount, context) => {
       for (let row = 0; row < rowCount; row++) {
         if (mayBeNull && isNull(context, rate.values[0])) out.setNull(row);

@@ -50,8 +50,8 @@ export const serverCalls: FunctionEntry[] = [
     "cancel_query",
     [{ name: "id", type: "LONG" }],
     "BOOLEAN",
-    "Cancels the statement with this number in `query_activity()`, as CANCEL QUERY does. False if there is none. It may be a column, " +
-      "also in WHERE, for the rows that the other conditions let pass; the statement itself is left out.",
+    "Cancels the statement with this number in `query_activity()`, as CANCEL QUERY does. False if there is none. `id` may be a column. " +
+      "In WHERE, the function is called only for rows that the other conditions accept. It never cancels the statement that calls it.",
     undefined,
     [],
     {

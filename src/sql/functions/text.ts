@@ -230,13 +230,13 @@ export const textFunctions: FunctionEntry[] = [
     7,
   ]], { emit: ([a]) => ir.length(a) }),
   ...["upper", "to_uppercase"].map((name) =>
-    batchEntry(name, [TEXT], "STRING", "In capital letters.", changeCase(capitalLetters), [[
+    batchEntry(name, [TEXT], "STRING", "The text in capital letters.", changeCase(capitalLetters), [[
       `${name}('ďábel')`,
       "ĎÁBEL",
     ]])
   ),
   ...["lower", "to_lowercase"].map((name) =>
-    batchEntry(name, [TEXT], "STRING", "In small letters.", changeCase(smallLetters), [[
+    batchEntry(name, [TEXT], "STRING", "The text in small letters.", changeCase(smallLetters), [[
       `${name}('Hello')`,
       "hello",
     ]])
@@ -368,7 +368,7 @@ export const textFunctions: FunctionEntry[] = [
     "lpad",
     [TEXT, COUNT, { name: "fill", type: "text", optional: true }],
     madeOf(0, 2),
-    "The text padded at the start to a length in characters. Of a longer text, its first ones.",
+    "The text padded at the start to a length in characters. A longer text is cut to its first characters.",
     pad(true),
     [["lpad('ab', 5, '*-')", "*-*ab"]],
   ),
@@ -376,7 +376,7 @@ export const textFunctions: FunctionEntry[] = [
     "rpad",
     [TEXT, COUNT, { name: "fill", type: "text", optional: true }],
     madeOf(0, 2),
-    "The text padded at the end to a length in characters. Of a longer text, its last ones.",
+    "The text padded at the end to a length in characters. A longer text is cut to its last characters.",
     pad(false),
     [["rpad('ab', 4)", "ab  "], ["rpad('abcd', 3)", "bcd"]],
   ),

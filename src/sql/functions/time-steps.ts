@@ -411,7 +411,7 @@ entries.push(
     "date_trunc",
     [UNIT, TIME],
     stampType,
-    `The start of the ${Object.keys(TRUNCATIONS).join(", ")} that contains the time.`,
+    `The start of the unit that contains the time: ${Object.keys(TRUNCATIONS).join(", ")}.`,
     {
       check: ([unit]) => (truncation(unit) === undefined ? badUnit("date_trunc", unit) : undefined),
       rewrite: ([unit], types) => {

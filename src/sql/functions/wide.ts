@@ -86,7 +86,7 @@ const long256Functions: FunctionEntry[] = [
     name: "to_uuid",
     args: [LONG("low"), LONG("high")],
     returns: "UUID",
-    summary: "A UUID of its halves, the low one first.",
+    summary: "The UUID with these halves, the low one first.",
     examples: [{ sql: "to_uuid(1, 0)", gives: "00000000-0000-0000-0000-000000000001" }],
     batch: ([low, high], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
@@ -226,7 +226,7 @@ const long256Sums: FunctionEntry[] = [
     name: "+",
     args: [{ name: "a", type: "LONG256" }, { name: "b", type: "LONG256" }],
     returns: "LONG256",
-    summary: "Sum of LONG256s.",
+    summary: "Sum.",
     examples: [],
     batch: ([a, b], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) {
@@ -240,7 +240,7 @@ const long256Sums: FunctionEntry[] = [
     name: "sum",
     args: [{ name: "value", type: "LONG256" }],
     returns: "LONG256",
-    summary: "The sum of LONG256s.",
+    summary: "The sum of the values that are not null. It wraps around on overflow.",
     examples: [],
     aggregate: { kind: "batch", create: () => new Long256Sum() },
   },
@@ -460,7 +460,7 @@ const binaryFunctions: FunctionEntry[] = [
     name: "base64",
     args: [{ name: "bytes", type: "BINARY" }, { name: "maximum", type: "INT" }],
     returns: "STRING",
-    summary: "The first bytes, up to a number, in base 64.",
+    summary: "The first `maximum` bytes, in base 64.",
     examples: [],
     batch: ([column, maxima], out, rowCount, context) => {
       const pace = new Pace(context);
