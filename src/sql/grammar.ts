@@ -356,9 +356,16 @@ function grammarOf(source: string): ohm.Grammar {
   return (ohm as unknown as { makeRecipe(recipe: unknown): ohm.Grammar }).makeRecipe(recipe);
 }
 
-/** The grammar for the reference, without the names of alternatives. */
+/**
+ * The grammar for the reference, without the names of alternatives and the rules that `STATEMENT_GRAMMAR` makes for each first word
+ * of a statement, except lists of alternatives.
+ */
 export function grammarText(): string {
-  return TEXT.replace(/^Sql \{\n|\n\}$/g, "").replace(/[ \t]+-- \w+$/gm, "").replace(/^ {2}/gm, "");
+  return TEXT.replace(/^Sql \{\n|\n\}$/g, "").replace(/[ \t]+-- \w+$/gm, "").replace(/^ {2}/gm, "")
+    .replace(/^\w+Statement = .*\n(?: +\| .*\n?)*/gm, "").replace(/^\w+Form = \w+\n\n?/gm, "").replace(
+      /\n{3,}/g,
+      "\n\n",
+    ).trim();
 }
 
 /** All keywords, in lower case: those of the grammar, and those of statements that it does not read. */

@@ -48,7 +48,8 @@ export const addColumns: StatementKind<AddColumns, BoundAddColumns> = {
   },
   reference: {
     syntax: "ALTER TABLE table ADD COLUMN [IF NOT EXISTS] column type, … [OWNED BY name]",
-    summary: "Adds columns, which are NULL in existing rows. More than one only if the table has no WAL. " +
+    summary:
+      "Adds columns. In existing rows they are NULL, or 0 or false in types without NULL. More than one only if the table has no WAL. " +
       "OWNED BY names the principal that gets all permissions on them, instead of the user.",
   },
   category: "ddl",

@@ -49,11 +49,11 @@ export const alterColumnType: StatementKind<AlterColumnType, BoundAlterColumnTyp
   reference: {
     syntax: "ALTER TABLE table ALTER COLUMN column TYPE type [CAPACITY n] [CACHE | NOCACHE] [INDEX [CAPACITY n]]",
     summary:
-      "Converts the values of a column to another type. Possible are numbers, BOOLEAN and times to each other and to texts, texts " +
-      "(STRING, VARCHAR and SYMBOL) to these, UUID, IPv4, CHAR and other texts, and these to texts, and integers and DECIMALs to DECIMALs " +
-      "that can represent all their values. Integers that are too large lose their high bits, fractions " +
-      "are cut, and what does not fit otherwise becomes NULL: 0 or false in types without NULL. The options are for SYMBOL. The designated timestamp " +
-      "keeps its type. Rows can be read, added and changed meanwhile. Detached partitions are converted, too. Not in a transaction.",
+      "Converts the values of a column to another type. Numbers, BOOLEAN and times can be converted to each other; these, UUID, IPv4 and CHAR to " +
+      "texts (STRING, VARCHAR and SYMBOL) and back; texts to other texts; integers and DECIMALs to DECIMALs that can represent all their values. " +
+      "Integers that are too large lose their high bits, and fractions are cut. Other values that do not fit become NULL, or 0 or false in types " +
+      "without NULL. The options are for SYMBOL. The designated timestamp cannot be converted. Rows can be read, added and changed meanwhile. " +
+      "Detached partitions are converted, too. Not allowed in a transaction.",
   },
   category: "ddl",
   requires: ["ALTER COLUMN TYPE"],

@@ -74,7 +74,7 @@ ALTER TABLE table ALTER COLUMN column DROP INDEX
 ALTER TABLE table ALTER COLUMN column CACHE | NOCACHE
 ALTER TABLE table ALTER COLUMN column SYMBOL CAPACITY n`,
     summary:
-      "Of SYMBOL columns. An index finds the rows of a symbol in segments that are written from then on, and in older ones once the server has been idle. " +
+      "For SYMBOL columns. An index finds the rows of a symbol in segments that are written from then on, and in older ones once the server has been idle. " +
       "`DROP INDEX` leaves the indexes of older segments. Capacities and `CACHE` are kept and listed, but have no effect. " +
       "`TYPE BITMAP` and `TYPE POSTING [DELTA | EF] [INCLUDE (column, …)]` make the same index.",
   },

@@ -71,7 +71,7 @@ ALTER MATERIALIZED VIEW view SET REFRESH [IMMEDIATE | MANUAL | EVERY n unit [STA
 ALTER MATERIALIZED VIEW view RESUME WAL
 ALTER MATERIALIZED VIEW view ALTER COLUMN column ADD INDEX [CAPACITY n] | DROP INDEX | CACHE | NOCACHE | SYMBOL CAPACITY n`,
     summary:
-      "`SET REFRESH LIMIT` leaves rows as they are that are this much older than the newest row of the base table; `0h` ends this. `RESUME WAL` has nothing to do here.",
+      "With `SET REFRESH LIMIT`, refreshes do not change rows that are this much older than the newest row of the base table; `0h` removes the limit. `RESUME WAL` has nothing to do here.",
   },
   category: "ddl",
   requires: [PERMISSION],

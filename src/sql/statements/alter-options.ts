@@ -75,8 +75,8 @@ ALTER TABLE table SET TYPE [BYPASS] WAL
 ALTER TABLE table RESUME WAL
 ALTER TABLE table SQUASH PARTITIONS`,
     summary: "`SET TTL` drops partitions that end this long before the newest row, or before now if rows are in the " +
-      "future; `0h` keeps all. `DEDUP ENABLE` lets new rows replace those with the same keys; rows that are there stay " +
-      "as they are. `SET PARAM` is kept and listed, but has no effect. `SET TYPE` applies at once. `RESUME WAL` and " +
+      "future; `0h` keeps all. `DEDUP ENABLE` lets new rows replace those with the same keys; existing rows are not " +
+      "compared with each other. `SET PARAM` is kept and listed, but has no effect. `SET TYPE` applies at once. `RESUME WAL` and " +
       "`SQUASH PARTITIONS` have nothing to do here.",
   },
   category: "ddl",

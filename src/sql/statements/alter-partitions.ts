@@ -88,7 +88,7 @@ ALTER TABLE table FORCE DROP PARTITION LIST 'name', …
 ALTER TABLE table DETACH PARTITION LIST 'name', … | WHERE condition
 ALTER TABLE table ATTACH PARTITION LIST 'name', …`,
     summary:
-      "Removes whole partitions; takes them out of the table, but keeps them; puts them back. The condition is " +
+      "DROP removes whole partitions. DETACH takes them out of the table but keeps them, and ATTACH puts them back. The condition is " +
       "about the designated timestamp and is evaluated for the start of each partition. Weeks can be named by one of " +
       "their days. The last partition cannot be detached. `DROP PARTITION LIST 'name.detached'` removes a detached " +
       "partition. In tables with WAL, or with FORCE, partitions that do not exist are dropped without an error.",

@@ -191,10 +191,10 @@ export const createTable: StatementKind<CreateTable, BoundCreateTable> = {
 CREATE TABLE [IF NOT EXISTS] name AS (query) [, CAST(column AS type), …] [options]
 CREATE TABLE [IF NOT EXISTS] name (LIKE table)`,
     summary:
-      "A column may have options after its type: of SYMBOL `CAPACITY n`, `CACHE`, `NOCACHE` and `INDEX [CAPACITY n | TYPE kind]`, and " +
-      "`PARQUET(encoding [, codec[(level)]] [, BLOOM_FILTER])`, which is checked and has no effect. " +
       "Creates a table: with the given columns, with the columns and rows of a query, or with the columns of another table. " +
-      "Options are `TIMESTAMP(column)` (without it, a query gives its own), `PARTITION BY unit`, `TTL n unit`, `WAL`, `BYPASS WAL`, " +
+      "A column may have options after its type: a SYMBOL `CAPACITY n`, `CACHE`, `NOCACHE` and `INDEX [CAPACITY n | TYPE kind]`, and every column " +
+      "`PARQUET(encoding [, codec[(level)]] [, BLOOM_FILTER])`, which is checked and has no effect. " +
+      "Options of the table are `TIMESTAMP(column)` (without it, the designated timestamp of the query), `PARTITION BY unit`, `TTL n unit`, `WAL`, `BYPASS WAL`, " +
       "`DEDUP UPSERT KEYS(column, …)` and `OWNED BY name`, which gives all permissions on the table to `name` instead of the user.",
   },
   category: "ddl",

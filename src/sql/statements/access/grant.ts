@@ -29,8 +29,8 @@ export const grant = accessKind({
 GRANT permission, … ON ALL TABLES TO name [WITH GRANT OPTION] [WITH VERIFICATION]
 GRANT permission, … ON table [(column, … | * [EXCLUDE (column, …)])], … TO name [WITH GRANT OPTION] [WITH VERIFICATION]`,
     summary:
-      "Gives permissions to a user, a group or a service account. Neither it nor the tables need to exist, unless " +
-      "WITH VERIFICATION is said.",
+      "Gives permissions to a user, a group or a service account. Only WITH VERIFICATION requires that the name and the " +
+      "tables exist.",
   },
   requires: [],
   tag: "GRANT",
