@@ -76,3 +76,9 @@ export function lastOfSameKeys(schema: TableSchema, keys: readonly TableColumn[]
   }
   return count === rowCount ? rows : takeRows(schema, rows, kept.subarray(0, count));
 }
+
+/** The columns of the deduplication key but the timestamp. */
+export function keyColumns(schema: TableSchema): TableColumn[] {
+  const { columns, dedupKeys, timestampId } = schema;
+  return columns.filter(({ id }) => dedupKeys.includes(id) && id !== timestampId);
+}

@@ -47,14 +47,16 @@ export interface MergingTable {
   readonly moves: { readonly isRead: boolean };
   /** Merges rows [from, to) with the segment. */
   mergeInto(segment: Segment, rows: Rows, from: number, to: number): Segment[];
-  /** Allocates the memory for this. `shared`: the rows in shared memory, by column id. Undefined if there is no room. */
-  prepareMerge(
-    segment: Segment,
-    rows: Rows,
-    shared: readonly (SharedColumn | undefined)[],
-    from: number,
-    to: number,
-  ): PreparedMerge | undefined;
+  readonly maker: {
+    /** Allocates the memory for a merge. `shared`: the rows in shared memory, by column id. Undefined if there is too little memory. */
+    prepareMerge(
+      segment: Segment,
+      rows: Rows,
+      shared: readonly (SharedColumn | undefined)[],
+      from: number,
+      to: number,
+    ): PreparedMerge | undefined;
+  };
 }
 
 /** Replaces segments of a table, in ascending order, by their indexes before the change. */
@@ -236,7 +238,7 @@ class Group {
     const { table, rows, ranges, replacing, shared } = this.work;
     while (this.next < ranges.length && this.underway.size < OFFERED_MAX && this.mergers.hasIdle) {
       const { index, from, to } = ranges[this.next];
-      const merge = table.prepareMerge(replacing.at(index), rows, shared.columns, from, to);
+      const merge = table.maker.prepareMerge(replacing.at(index), rows, shared.columns, from, to);
       if (merge === undefined) return;
       // A thread that works on a merge looks for the next one by itself.
       const job = this.mergers.offer(merge.order, this.underway.size === 0);

@@ -1,7 +1,8 @@
 /** The rows of a stage, which are on disk and in the order of time, by their ordinals. */
-import { concatenate, firstNotBelow, type Rows, slicedRows, timeAt } from "./rows.ts";
+import { concatenate, firstNotBelow, halves, type Rows, slicedRows, timeAt } from "./rows.ts";
+import { inSchema } from "./segment.ts";
 import type { Segment, Segments } from "./segments.ts";
-import { halves, type Table } from "./table.ts";
+import type { Table } from "./table.ts";
 
 /** The staged rows of one partition: ordinals `from` … `to`-1, in segments `first` … `end`-1. */
 export interface StagedPartition {
@@ -68,14 +69,14 @@ export class LateRows {
   }
 
   private timesOf(segment: Segment): Int32Array {
-    if (this.times?.segment.uid !== segment.uid) this.times = { segment, times: this.table.timesOf(segment) };
+    if (this.times?.segment.uid !== segment.uid) this.times = { segment, times: this.table.maker.timesOf(segment) };
     return this.times.times;
   }
 
   private rowsOf(segment: Segment): Rows {
     const { table, table: { schema: { schemaVersion } } } = this;
     if (this.read?.segment.uid !== segment.uid || this.read.schemaVersion !== schemaVersion) {
-      this.read = { segment, schemaVersion, rows: table.rowsOf(table.inSchema(segment)) };
+      this.read = { segment, schemaVersion, rows: table.maker.rowsOf(inSchema(segment, table.schema)) };
     }
     return this.read.rows;
   }

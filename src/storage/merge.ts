@@ -190,3 +190,19 @@ export function copyTexts(
 function pairsOf(values: Uint8Array<ArrayBufferLike>): Int32Array {
   return new Int32Array(values.buffer, values.byteOffset, values.length >> 2);
 }
+
+export function allRows(rowCount: number): Run[] {
+  return [{ source: 0, start: 0, count: rowCount }];
+}
+
+/** All rows but these, which are ascending. */
+export function runsWithout(rows: Iterable<number>, rowCount: number): Run[] {
+  const runs: Run[] = [];
+  let at = 0;
+  for (const row of rows) {
+    if (row > at) runs.push({ source: 0, start: at, count: row - at });
+    at = row + 1;
+  }
+  if (at < rowCount) runs.push({ source: 0, start: at, count: rowCount - at });
+  return runs;
+}

@@ -406,3 +406,8 @@ export function gather(
   }
   return out;
 }
+
+/** The two halves of an i64, of which the first is signed. */
+export function halves(value: bigint): [high: number, low: number] {
+  return [Number(value >> 32n), Number(BigInt.asIntN(32, value))];
+}

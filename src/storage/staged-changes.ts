@@ -3,14 +3,17 @@
  * columns that it sets. Rows are found by their ids, so the table may change meanwhile in other places.
  */
 import { type ChangedBatch, ROW_BITS } from "./contract.ts";
+import { allRows, runsWithout } from "./merge.ts";
 import { unpackChangedBatch } from "./packed.ts";
 import { changedMeanwhile } from "./moves.ts";
+import { touchedBy } from "./rewrite.ts";
 import { inTableOrder } from "./row-ids.ts";
 import { checkUpdate } from "./rows.ts";
 import type { Segment } from "./segment.ts";
+import type { NewValues } from "./segment-maker.ts";
 import { Staged } from "./staged.ts";
 import type { Store } from "./store.ts";
-import { allRows, type NewValues, runsWithout, type Table, touchedBy } from "./table.ts";
+import type { Table } from "./table.ts";
 
 /**
  * New versions are made when so much waits: rows of some two segments, so that other commits do not wait for long. Tests set smaller
@@ -111,7 +114,7 @@ export class StagedChanges extends Staged {
     this.waiting = [];
     this.waitingRows = this.waitingBytes = 0;
     checkUpdate(table.schema, { rowCount: ordinals.length, columns });
-    const values = table.newValues(ordinals.length, columns);
+    const values = table.maker.newValues(ordinals.length, columns);
     const replaced: number[] = [];
     for (const { index, rows, from } of touchedBy(ordinals, table.segments)) {
       const segment = table.segments.at(index)!;
@@ -127,7 +130,7 @@ export class StagedChanges extends Staged {
       if (before !== undefined) replaced.push(before);
       const version = this.change === "update"
         ? this.updated(before === undefined ? segment : this.staged(before), values, rows, from)
-        : table.left(segment, runsWithout(rowsOf(touched.rows), segment.rowCount));
+        : table.maker.left(segment, runsWithout(rowsOf(touched.rows), segment.rowCount));
       touched.uid = version?.uid;
       if (version !== undefined) this.stageSegment(version);
     }
@@ -136,7 +139,7 @@ export class StagedChanges extends Staged {
 
   /** The new version of a segment, with the changed columns alone. */
   private updated(segment: Segment, values: NewValues, rows: Uint32Array, from: number): Segment {
-    const version = this.table.updated(segment, values, rows, from);
+    const version = this.table.maker.updated(segment, values, rows, from);
     return { ...version, chunks: version.chunks.map((chunk, id) => this.columnIds.includes(id) ? chunk : undefined) };
   }
 

@@ -5,17 +5,18 @@
  * segment. Staged segments that are behind all rows of their partition become a part of the table as they are.
  */
 import { assert } from "../assert.ts";
-import type { Run } from "./merge.ts";
+import { allRows, type Run } from "./merge.ts";
 import { LateRows, type StagedPartition } from "./late-rows.ts";
 import { Load } from "./load.ts";
 import type { Piece } from "./moves.ts";
 import { isLive } from "./page.ts";
-import { firstNotBelow, type Rows } from "./rows.ts";
+import { firstNotBelow, halves, type Rows } from "./rows.ts";
+import { inSchema } from "./segment.ts";
 import type { Segment, SplicedSegments } from "./segments.ts";
 import { checkNotFormer } from "./schema.ts";
 import { Staged } from "./staged.ts";
 import type { Store } from "./store.ts";
-import { allRows, halves, type Table } from "./table.ts";
+import type { Table } from "./table.ts";
 
 /** Rows that are merged with a segment in one step, and bytes that are flushed in one. Tests set smaller ones. */
 export const MERGE_STEP = { rows: 65_536, bytes: 8 << 20 };
@@ -141,11 +142,11 @@ export class StagedRows extends Staged {
     const spliced = exchange.segments.map(({ index, uid, range }): SplicedSegments => {
       const segments = this.segmentsOf(this.merges.get(uid)!);
       if (table.moves.isRead) table.moves.add(uid, this.piecesOf(table.segments.at(first + index)!, range, segments));
-      return { start: first + index, count: 1, segments: segments.map((after) => table.inSchema(after)) };
+      return { start: first + index, count: 1, segments: segments.map((after) => inSchema(after, table.schema)) };
     });
     if (exchange.behind < late.to) {
       const whole = stage.segments.slice(stage.segments.indexOfRow(exchange.behind).index, late.end);
-      spliced.push({ start: end, count: 0, segments: whole.map((segment) => table.inSchema(segment)) });
+      spliced.push({ start: end, count: 0, segments: whole.map((segment) => inSchema(segment, table.schema)) });
     }
     return spliced;
   }
@@ -235,7 +236,7 @@ export class StagedRows extends Staged {
     );
     const behind = stage.segments.firstRowOf(index);
     // Few rows do not get a segment of their own.
-    const isSmall = tail.rowCount + late.to - behind <= table.rowsMaxOf(tail);
+    const isSmall = tail.rowCount + late.to - behind <= table.maker.rowsMaxOf(tail);
     return { late, version, first, end, behind: isSmall ? late.to : behind };
   }
 
@@ -272,7 +273,7 @@ export class StagedRows extends Staged {
       const current = () => table.segments.at(table.segments.indexOfRow(place()!.firstRow).index)!;
       if (place()?.rowCount !== rowCount) return;
       for (const { rows, runs } of this.runsOf(current, range)) {
-        const { segments } = runs.length === 0 ? { segments: [] } : table.assembled(current(), rows, runs);
+        const { segments } = runs.length === 0 ? { segments: [] } : table.maker.assembled(current(), rows, runs);
         merged.segments = merged.segments.splice(merged.segments.length, 0, segments);
         for (const { uid } of segments) uids.push(uid);
         // The table may have got columns meanwhile.
@@ -300,8 +301,8 @@ export class StagedRows extends Staged {
       const rows = late.rows(from, to);
       const end = to === range.to
         ? segment.rowCount
-        : firstNotBelow(table.timesOf(segment), 0, at, segment.rowCount, ...halves(late.timeOf(to - 1)), true);
-      yield { rows, runs: runsLeft(table.mergedRuns(segment, at, end, rows, 0, to - from), replaced) };
+        : firstNotBelow(table.maker.timesOf(segment), 0, at, segment.rowCount, ...halves(late.timeOf(to - 1)), true);
+      yield { rows, runs: runsLeft(table.maker.mergedRuns(segment, at, end, rows, 0, to - from), replaced) };
       if (to === range.to) return;
       from = to;
       at = end;
@@ -315,7 +316,7 @@ export class StagedRows extends Staged {
     const found = new Set<number>();
     for (let at = from; at < replacing;) {
       const to = Math.min(replacing, at + MERGE_STEP.rows);
-      for (const row of table.sameKeysIn(segment, late.rows(at, to), 0, to - at)) found.add(row);
+      for (const row of table.maker.sameKeysIn(segment, late.rows(at, to), 0, to - at)) found.add(row);
       at = to;
     }
     return [...found].sort((a, b) => a - b);
@@ -355,7 +356,7 @@ export class StagedRows extends Staged {
     if (keys === "") return;
     const before = this.stage;
     this.stage = this.newStage();
-    for (const segment of before.segments) this.stage.append([table.rowsOf(table.inSchema(segment))]);
+    for (const segment of before.segments) this.stage.append([table.maker.rowsOf(inSchema(segment, table.schema))]);
     this.stage.disk.flush(true, Infinity, false);
     before.truncate();
     this.reader = undefined;

@@ -162,9 +162,9 @@ export class StagedTypeChange extends Staged {
     const known = versions.get(uid)?.uid;
     if (known !== undefined) stage.omit([known]);
     versions.delete(uid);
-    const values = table.convertedRows(segment, this.before, this.column.type);
+    const values = table.maker.convertedRows(segment, this.before, this.column.type);
     if (values === undefined) return void versions.set(uid, { rowCount, uid: undefined });
-    const staged = stage.segmentOfColumn(STAGED_ID, values, rowCount);
+    const staged = stage.maker.segmentOfColumn(STAGED_ID, values, rowCount);
     stage.segments = stage.segments.splice(stage.segments.length, 0, [staged]);
     stage.disk.flush(true, Infinity, false);
     versions.set(uid, { rowCount, uid: staged.uid });

@@ -4,6 +4,7 @@
  */
 import { assert, VERIFY } from "../assert.ts";
 import type { Chunk, ChunkMaker } from "./chunks.ts";
+import type { TableSchema } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import type { SymbolTable } from "./dictionary.ts";
 import type { ChunkOrder, EncodedChunk } from "./encoders.ts";
@@ -12,7 +13,7 @@ import type { SharedHeap } from "./heap.ts";
 import { isLive, type Page } from "./page.ts";
 import type { PageList } from "./page-list.ts";
 import { storedPage } from "./page-words.ts";
-import type { HandOver, Segment } from "./segment.ts";
+import { type HandOver, inSchema, type Segment } from "./segment.ts";
 import type { Part, Segments, SplicedSegments } from "./segments.ts";
 
 /** What is flushed of a table. */
@@ -20,12 +21,12 @@ export interface FlushedTable {
   segments: Segments;
   detached: ReadonlyMap<bigint, Segments>;
   changed: boolean;
+  readonly schema: TableSchema;
   readonly nextColumnId: number;
   /** Undefined if the column was dropped. */
   typeOfColumn(columnId: number): string | undefined;
   isIndexed(columnId: number): boolean;
   dictionary(columnId: number): SymbolTable;
-  inSchema(segment: Segment): Segment;
 }
 
 export class TableDisk {
@@ -230,7 +231,7 @@ export class TableDisk {
     let bytes = 0;
     const flushed = segments.map((segment) => {
       if (!isLive(segment)) return segment;
-      const known = this.table.inSchema(segment);
+      const known = inSchema(segment, this.table.schema);
       const chunks = known.chunks.map((chunk, id) => {
         if (!isInMemory(chunk)) return chunk;
         const stored = chunk.plain.file < 0

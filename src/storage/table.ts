@@ -1,48 +1,37 @@
 /**
- * A table in the writer: its schema, its segments in order, and how rows are added and removed. Segments and their sequence never change;
- * each change makes a new list, so restoring the published state means taking the old list again.
+ * A table in the writer: its schema, its segments in order, and how rows are added and removed. `SegmentMaker` makes the segments. Segments
+ * and their sequence never change; each change makes a new list, so restoring the published state means taking the old list again.
  */
 import { CorruptFileError } from "../errors.ts";
-import { type ConvertedValues, convertValues } from "../types/conversion.ts";
-import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
-import type { Chunk, ChunkMaker } from "./chunks.ts";
+import type { ChunkMaker } from "./chunks.ts";
 import type { AppendColumn, PartitionMove, TableColumn, TableSchema } from "./contract.ts";
 import type { DataFiles } from "./datafile.ts";
 import type { SymbolTable } from "./dictionary.ts";
-import { HeapFullError, type SharedHeap } from "./heap.ts";
-import { addedKey, keyReader, lastOfSameKeys, missingKey } from "./keys.ts";
-import type { LateMerges, LateRange, PreparedMerge } from "./late-merges.ts";
+import type { SharedHeap } from "./heap.ts";
+import { keyColumns, lastOfSameKeys } from "./keys.ts";
+import type { LateMerges, LateRange } from "./late-merges.ts";
 import type { ManifestHead } from "./manifest-head.ts";
-import type { MemoryBlock } from "./memory.ts";
-import { cut, insertedRows, mergedRuns, partSizes, rowCountOf, type Run, textBytesOf } from "./merge.ts";
-import type { MergedStats, MergeOrder, SharedColumn } from "./mergers.ts";
-import { changedMeanwhile, Moves, type Piece } from "./moves.ts";
-import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
-import { firstNotBelow, halvesOf, inOrder, type RowColumn, type Rows, timeAt, toCodes } from "./rows.ts";
+import { allRows, runsWithout } from "./merge.ts";
+import { changedMeanwhile, Moves } from "./moves.ts";
 import { passVersions } from "./page.ts";
-import { type Part, type PartitionVersion, type Segment, Segments, type SplicedSegments } from "./segments.ts";
+import { partitionOf, type PartitionRange, timeBefore } from "./partition.ts";
+import { Rewrite, touchedBy } from "./rewrite.ts";
+import { firstNotBelow, halves, inOrder, type Rows, timeAt } from "./rows.ts";
 import { columnById } from "./schema.ts";
-import { memoryOf, TableDisk } from "./table-disk.ts";
+import { inSchema } from "./segment.ts";
+import { SegmentMaker } from "./segment-maker.ts";
+import { type Part, type PartitionVersion, type Segment, Segments, type SplicedSegments } from "./segments.ts";
+import { TableDisk } from "./table-disk.ts";
 import type { BlockLocation } from "./wal/format.ts";
 
 /** A segment is not extended once one of its columns has this many bytes of text. */
 const SEGMENT_TEXT_BYTES_MAX = 16 << 20;
 
 /**
- * A segment has fewer rows if its columns would take more than this many bytes, but at least the minimum. Texts count
- * separately.
- */
-const SEGMENT_VALUE_BYTES_MAX = 64 << 20;
-const SEGMENT_ROWS_MIN = 256;
-
-/**
  * Maximum rows of a tail of a table with late rows. It leaves space, because the first late row would split a full
  * segment.
  */
-const ROWS_WITH_ROOM = 57_344;
-
-/** Bytes of memory that new segments take between two steps of a change that rewrites segments. */
-const REWRITE_STEP_BYTES = 4 << 20;
+const ROWS_WITH_SPACE = 57_344;
 
 /** A column with so many symbols gets postings without being declared INDEX. */
 const INDEXED_SYMBOLS_MIN = 2048;
@@ -121,8 +110,9 @@ export class Table {
   /** Shared with the table's forks, so that each uid belongs to one segment. */
   private uids = { next: 1 };
   /** How many more tails leave space for late rows. */
-  private tailsWithRoom = 0;
+  private tailsWithSpace = 0;
   private range: PartitionRange = { start: 0n, end: 0n };
+  readonly maker: SegmentMaker;
   readonly disk: TableDisk;
 
   constructor(
@@ -135,6 +125,7 @@ export class Table {
     private readonly merges: LateMerges,
   ) {
     this.nextColumnId = 1 + Math.max(-1, ...schema.columns.map((column) => column.id));
+    this.maker = new SegmentMaker(this, data, make, heap);
     this.disk = new TableDisk(this, data, make, heap);
   }
 
@@ -209,19 +200,6 @@ export class Table {
     }
   }
 
-  /** A copy of the rows of a segment that is on disk. */
-  rowsOf({ chunks, rowCount }: Segment): Rows {
-    const columns = chunks.map((chunk, id) => chunk && this.make.rowsOf(this.typeOf(id), chunk, rowCount, this.data));
-    const time = columns[this.schema.timestampId];
-    return { rowCount, columns, times: time && halvesOf(time.values, rowCount) };
-  }
-
-  /** A copy of the designated timestamps of a segment that is on disk. */
-  timesOf({ chunks, rowCount }: Segment): Int32Array {
-    const id = this.schema.timestampId;
-    return halvesOf(this.make.rowsOf(this.typeOf(id), chunks[id]!, rowCount, this.data).values, rowCount);
-  }
-
   /**
    * Returns a fork of the table for a transaction. It shares the immutable segments and the dictionaries, which only
    * grow. It does not append to segments in index: their free space belongs to this table.
@@ -232,9 +210,9 @@ export class Table {
     for (const { id, type } of schema.columns) if (type === "SYMBOL") this.dictionary(id);
     for (const [id, dictionary] of this.dictionaries) fork.dictionaries.set(id, dictionary);
     fork.nextColumnId = this.nextColumnId;
-    fork.tailsWithRoom = this.tailsWithRoom;
+    fork.tailsWithSpace = this.tailsWithSpace;
     fork.uids = this.uids;
-    fork.segments = this.segments.map(withoutRoom, (part) => part.isLive);
+    fork.segments = this.segments.map(withoutFreeSpace, (part) => part.isLive);
     fork.detached = this.detached;
     return fork;
   }
@@ -259,7 +237,7 @@ export class Table {
     this.schema = fork.schema;
     for (const [id, dictionary] of fork.dictionaries) this.dictionaries.set(id, dictionary);
     this.nextColumnId = fork.nextColumnId;
-    this.tailsWithRoom = fork.tailsWithRoom;
+    this.tailsWithSpace = fork.tailsWithSpace;
     this.changed = true;
   }
 
@@ -299,7 +277,7 @@ export class Table {
 
   /** Leaves out rows that a later row with the same keys replaces, and deletes the stored rows that are replaced. */
   private replaceSameKeys(rows: Rows): Rows {
-    const kept = lastOfSameKeys(this.schema, this.keyColumns, rows);
+    const kept = lastOfSameKeys(this.schema, keyColumns(this.schema), rows);
     const last = this.segments.bounds?.[1];
     if (last === undefined || timeAt(kept.times!, 0) > last.timestampMax) return kept;
     const ordinals: number[] = [];
@@ -311,48 +289,12 @@ export class Table {
       const from = firstNotBelow(kept.times!, 0, 0, kept.rowCount, ...halves(min), false);
       const to = firstNotBelow(kept.times!, 0, from, kept.rowCount, ...halves(max), true);
       if (from < to) {
-        for (const row of this.sameKeysIn(segment, kept, from, to)) ordinals.push(firstRow + row);
+        for (const row of this.maker.sameKeysIn(segment, kept, from, to)) ordinals.push(firstRow + row);
       }
       firstRow += segment.rowCount;
     }
     if (ordinals.length > 0) this.delete(Float64Array.from(ordinals));
     return kept;
-  }
-
-  /** The columns of the deduplication key but the timestamp. */
-  private get keyColumns(): TableColumn[] {
-    const { columns, dedupKeys, timestampId } = this.schema;
-    return columns.filter(({ id }) => dedupKeys.includes(id) && id !== timestampId);
-  }
-
-  /** The rows of a segment that rows [from, to), which are in time order, replace. */
-  sameKeysIn(segment: Segment, rows: Rows, from: number, to: number): number[] {
-    const keys = this.keyColumns;
-    const resident = (id: number) =>
-      segment.chunks[id] && this.make.resident(this.typeOf(id), segment.chunks[id], segment.rowCount, this.data);
-    const times = resident(this.schema.timestampId)!;
-    const columns = keys.map((column) => resident(column.id));
-    const { heap } = this;
-    const stored = keys.map(({ type }, k) =>
-      columns[k] === undefined ? missingKey(type) : keyReader(type, heap.u8, columns[k]!.address, heap.u8)
-    );
-    const added = keys.map(({ id, type }) => addedKey(type, rows.columns[id]));
-    const found: number[] = [];
-    for (let row = from; row < to;) {
-      const high = rows.times![2 * row + 1], low = rows.times![2 * row];
-      const end = firstNotBelow(rows.times!, 0, row, to, high, low, true);
-      const first = firstNotBelow(heap.i32, times.address / 4, 0, segment.rowCount, high, low, false);
-      const last = firstNotBelow(heap.i32, times.address / 4, first, segment.rowCount, high, low, true);
-      if (first < last) {
-        const wanted = new Set<string>();
-        for (; row < end; row++) wanted.add(added.map((key) => key(row)).join("|"));
-        for (let k = first; k < last; k++) if (wanted.has(stored.map((key) => key(k)).join("|"))) found.push(k);
-      }
-      row = end;
-    }
-    times.release();
-    for (const column of columns) column?.release();
-    return found;
   }
 
   /**
@@ -395,25 +337,18 @@ export class Table {
     // Pages are not read if no column was ever dropped.
     const isInSchema = this.schema.columns.length === this.nextColumnId;
     for (const moved of added) {
-      this.segments = this.segments.withPartition(isInSchema ? moved : moved.map((s) => this.inSchema(s)));
+      this.segments = this.segments.withPartition(isInSchema ? moved : moved.map((s) => inSchema(s, this.schema)));
     }
     this.detached = detached;
     this.changed = true;
   }
 
-  /** Leaves out chunks of columns that were dropped while the segment was detached or staged. */
-  inSchema(segment: Segment): Segment {
-    const ids = new Set(this.schema.columns.map(({ id }) => id));
-    if (segment.chunks.every((chunk, id) => chunk === undefined || ids.has(id))) return segment;
-    return { ...segment, chunks: segment.chunks.map((c, id) => ids.has(id) ? c : undefined), words: undefined };
-  }
-
   /** Sets new values of `columns` in the rows with these ordinals, ascending. */
   update(ordinals: Float64Array, columns: readonly AppendColumn[]): void {
     this.changed = true;
-    const values = this.newValues(ordinals.length, columns);
+    const values = this.maker.newValues(ordinals.length, columns);
     this.eachTouched(ordinals, (segment, rows, from) => {
-      const updated = this.updated(segment, values, rows, from);
+      const updated = this.maker.updated(segment, values, rows, from);
       this.moves.add(segment.uid, [{ uid: updated.uid, runs: allRows(segment.rowCount) }], rows);
       return updated;
     });
@@ -423,74 +358,10 @@ export class Table {
     this.changed = true;
     this.eachTouched(ordinals, (segment, rows) => {
       const runs = runsWithout(rows, segment.rowCount);
-      const left = this.left(segment, runs);
+      const left = this.maker.left(segment, runs);
       this.moves.add(segment.uid, left === undefined ? [] : [{ uid: left.uid, runs }]);
       return left;
     });
-  }
-
-  /** New values of columns, as they are stored. */
-  newValues(rowCount: number, columns: readonly AppendColumn[]): NewValues {
-    return columns.map((given) => {
-      const column = columnById(this.schema, given.columnId)!;
-      const values = column.type === "SYMBOL"
-        ? toCodes(given, rowCount, this.dictionary(column.id))
-        : given.values.slice();
-      return { column, rows: { values, heap: given.heap } };
-    });
-  }
-
-  /** The values of a column in a segment as those of another type; undefined if all are null. */
-  convertedRows({ chunks, rowCount }: Segment, { id, type }: TableColumn, to: string): ConvertedValues | undefined {
-    const chunk = chunks[id];
-    if (chunk === undefined) return undefined;
-    const { heap: { u8, i32 }, make } = this;
-    const { address, texts, release } = make.resident(type, chunk, rowCount, this.data);
-    const values = u8.subarray(address, address + rowCount * LAYOUT_WIDTH[layoutOf(type)]);
-    let symbols: Int32Array | undefined;
-    if (type === "SYMBOL") {
-      const { entries, count } = this.dictionary(id), at = entries.address / 4;
-      symbols = i32.subarray(at, at + 2 * count);
-    }
-    try {
-      return convertValues(type, to, { values, rowCount, bytes: u8, symbols });
-    } finally {
-      release();
-      if (chunk.plain.address === 0) make.discard(texts);
-    }
-  }
-
-  /** A new segment of one column alone, which has these values. */
-  segmentOfColumn(columnId: number, given: ConvertedValues, rowCount: number): Segment {
-    const type = this.typeOf(columnId), values = type === "SYMBOL" ? this.codesOf(columnId, given) : given;
-    const chunks: (Chunk | undefined)[] = [];
-    chunks[columnId] = this.make.append(type, undefined, 0, values, 0, rowCount, this.data);
-    return { uid: this.newUid(), partition: 0n, rowCount, timestampMin: 0n, timestampMax: 0n, chunks };
-  }
-
-  private codesOf(columnId: number, { values, heap = new Uint8Array(0) }: ConvertedValues): RowColumn {
-    const pairs = new Int32Array(values.buffer, values.byteOffset, values.byteLength / 4);
-    const codes = new Int32Array(pairs.length / 2), dictionary = this.dictionary(columnId);
-    for (let row = 0; row < codes.length; row++) {
-      const length = pairs[2 * row + 1];
-      codes[row] = length < 0 ? -1 : dictionary.intern(heap, pairs[2 * row], length);
-    }
-    return { values: new Uint8Array(codes.buffer) };
-  }
-
-  /** The segment with the new values from number `from` on in these of its rows. */
-  updated(segment: Segment, values: NewValues, rows: Uint32Array, from: number): Segment {
-    const { rowCount } = segment;
-    const chunks = segment.chunks.slice();
-    for (const { column: { id, type }, rows: added } of values) {
-      chunks[id] = this.make.update(type, chunks[id], rowCount, added, rows, from, this.data);
-    }
-    return { ...segment, uid: this.newUid(), chunks, words: undefined };
-  }
-
-  /** What is left of a segment if only these runs of rows stay. */
-  left(segment: Segment, runs: Run[]): Segment | undefined {
-    return runs.length === 0 ? undefined : this.segmentOf(segment.partition, segment, undefined, runs);
   }
 
   /**
@@ -503,7 +374,7 @@ export class Table {
     const segments = this.segments.mapSegments(uids, (segment) => {
       found++;
       const replacement = replacementOf(segment);
-      return replacement && this.inSchema(replacement);
+      return replacement && inSchema(replacement, this.schema);
     });
     if (found < uids.length) throw changedMeanwhile();
     this.segments = segments;
@@ -591,7 +462,7 @@ export class Table {
 
   private endOfRange({ times, rowCount }: Rows, from: number, { end }: PartitionRange): number {
     if (times === undefined || timeAt(times, rowCount - 1) < end) return rowCount;
-    return firstNotBelow(times, 0, from, rowCount, Number(end >> 32n), Number(BigInt.asIntN(32, end)), false);
+    return firstNotBelow(times, 0, from, rowCount, ...halves(end), false);
   }
 
   /** Index of the first segment in this partition or after it. */
@@ -608,7 +479,7 @@ export class Table {
   /** Appends the rows of a partition that are not late. */
   private appendToPartition(rows: Rows, { partition, from, onTime, to }: PartitionRows): void {
     let end = this.endOfPartition(partition);
-    if (onTime > from) this.tailsWithRoom = 2;
+    if (onTime > from) this.tailsWithSpace = 2;
     while (onTime < to) {
       onTime = this.appendToTail(partition, end, rows, onTime, to, (added) => end += added);
       this.onStep();
@@ -633,43 +504,21 @@ export class Table {
     inserted: (count: number) => void,
   ): number {
     const before = this.tailBefore(end, partition);
-    const rowsMax = Math.min(this.tailsWithRoom > 0 ? ROWS_WITH_ROOM : Infinity, this.rowsMaxOf(before, rows));
+    const rowsMax = Math.min(this.tailsWithSpace > 0 ? ROWS_WITH_SPACE : Infinity, this.maker.rowsMaxOf(before, rows));
     const isFull = before === undefined || before.rowCount >= rowsMax ||
       before.chunks.some((chunk) => chunk !== undefined && chunk.textBytes >= SEGMENT_TEXT_BYTES_MAX);
     const tail = isFull ? undefined : before;
     const rowsBefore = tail?.rowCount ?? 0;
     const until = Math.min(to, from + rowsMax - rowsBefore);
-    const chunks: (Chunk | undefined)[] = [];
-    for (const { id, type } of this.schema.columns) {
-      chunks[id] = this.make.append(type, tail?.chunks[id], rowsBefore, rows.columns[id], from, until, this.data);
-    }
-    const { times } = rows;
-    const segment: Segment = {
-      uid: tail?.uid ?? this.newUid(),
-      partition,
-      rowCount: rowsBefore + until - from,
-      timestampMin: tail?.timestampMin ?? (times === undefined ? 0n : timeAt(times, from)),
-      timestampMax: times === undefined ? 0n : timeAt(times, until - 1),
-      chunks,
-    };
+    const segment = this.maker.extended(partition, tail, rows, from, until);
     this.moves.addRows(segment.uid, rowsBefore, from, until - from);
     if (tail !== undefined) this.segments = this.segments.with(end - 1, segment);
     else {
       this.segments = this.segments.splice(end, 0, [segment]);
-      if (this.tailsWithRoom > 0) this.tailsWithRoom--;
+      if (this.tailsWithSpace > 0) this.tailsWithSpace--;
       inserted(1);
     }
     return until;
-  }
-
-  /** Maximum number of rows of a segment with the columns of both. */
-  rowsMaxOf(segment: Segment | undefined, rows?: Rows): number {
-    let width = 0;
-    for (const { id, type } of this.schema.columns) {
-      if (segment?.chunks[id] !== undefined || rows?.columns[id] !== undefined) width += LAYOUT_WIDTH[layoutOf(type)];
-    }
-    const fitting = Math.max(SEGMENT_ROWS_MIN, Math.floor(SEGMENT_VALUE_BYTES_MAX / Math.max(1, width)));
-    return Math.min(this.make.segmentRowsMax, fitting);
   }
 
   /** Merges the rows that are before the last time of their partitions into the segments of these. */
@@ -707,57 +556,9 @@ export class Table {
     return ranges;
   }
 
-  prepareMerge(
-    segment: Segment,
-    rows: Rows,
-    shared: readonly (SharedColumn | undefined)[],
-    from: number,
-    to: number,
-  ): PreparedMerge | undefined {
-    const { make, directory, schema: { columns, timestampId } } = this;
-    const partRows = partSizes(segment.rowCount + to - from, this.rowsMaxOf(segment, rows));
-    const reads = new Set<MemoryBlock>(), writes: MemoryBlock[] = [];
-    try {
-      const prepared = columns.toSorted((a, b) => a.id - b.id).flatMap(({ id, type }) => {
-        const chunk = segment.chunks[id], added = rows.columns[id];
-        if (chunk === undefined && added === undefined) return [];
-        for (const block of [chunk?.values, ...chunk?.texts ?? []]) if (block !== undefined) reads.add(block);
-        const textBytes = added !== undefined && layoutOf(type) === "text" ? textBytesOf(added, from, to) : 0;
-        return [{ id, type, ...make.prepare(type, chunk, partRows, textBytes, writes) }];
-      });
-      const order: MergeOrder = {
-        segment,
-        directory,
-        timestampId,
-        from,
-        to,
-        partRows,
-        columns: prepared.map(({ id, type, values, textsAt, loadAt }) => (
-          { columnId: id, type, added: shared[id], to: values.map(({ address }) => address), textsAt, loadAt }
-        )),
-      };
-      const finish = (stats: MergedStats) => {
-        this.heap.addCounter("rewrittenSegments", 1);
-        return partRows.map((rowCount, k) => {
-          const chunks: (Chunk | undefined)[] = [];
-          for (const { id } of columns) chunks[id] = undefined;
-          prepared.forEach(({ id, type, values, texts, textBytes }, c) => {
-            chunks[id] = make.newChunk(type, rowCount, stats[k][c], values[k], texts, textBytes);
-          });
-          return this.newSegment(segment.partition, rowCount, chunks);
-        });
-      };
-      return { order, reads: [...reads], writes, finish };
-    } catch (error) {
-      make.discard(writes);
-      if (error instanceof HeapFullError) return undefined;
-      throw error;
-    }
-  }
-
   mergeInto(segment: Segment, rows: Rows, from: number, to: number): Segment[] {
-    const runs = this.mergedRuns(segment, 0, segment.rowCount, rows, from, to);
-    const { segments, pieces } = this.assembled(segment, rows, runs);
+    const runs = this.maker.mergedRuns(segment, 0, segment.rowCount, rows, from, to);
+    const { segments, pieces } = this.maker.assembled(segment, rows, runs);
     this.moves.add(segment.uid, pieces);
     for (const { uid, runs } of pieces) {
       let at = 0;
@@ -767,38 +568,6 @@ export class Table {
       }
     }
     return segments;
-  }
-
-  /** The order in time of rows [at, end) of a segment and of rows [from, to). Of equal times, those of the segment come first. */
-  mergedRuns(segment: Segment, at: number, end: number, rows: Rows, from: number, to: number): Run[] {
-    const chunk = segment.chunks[this.schema.timestampId]!;
-    const loaded = this.make.resident(this.typeOf(this.schema.timestampId), chunk, segment.rowCount, this.data);
-    const runs = mergedRuns(this.heap, loaded.address, at, end, rows.times!, from, to);
-    loaded.release();
-    return runs;
-  }
-
-  /** New segments, with these runs of rows of a segment and of `rows`. */
-  assembled(segment: Segment, rows: Rows | undefined, runs: Run[]): { segments: Segment[]; pieces: Piece[] } {
-    this.heap.addCounter("rewrittenSegments", 1);
-    const parts = cut(runs, partSizes(rowCountOf(runs), this.rowsMaxOf(segment, rows)));
-    const segments = parts.map((part) => this.segmentOf(segment.partition, segment, rows, part));
-    return { segments, pieces: segments.map(({ uid }, k) => ({ uid, runs: parts[k] })) };
-  }
-
-  private segmentOf(partition: bigint, old: Segment, rows: Rows | undefined, runs: Run[]): Segment {
-    const chunks: (Chunk | undefined)[] = [];
-    const inserted = insertedRows(runs);
-    for (const { id, type } of this.schema.columns) {
-      chunks[id] = this.make.assemble(type, old.chunks[id], old.rowCount, rows?.columns[id], runs, inserted, this.data);
-    }
-    return this.newSegment(partition, rowCountOf(runs), chunks);
-  }
-
-  private newSegment(partition: bigint, rowCount: number, chunks: readonly (Chunk | undefined)[]): Segment {
-    const stats = this.schema.timestampId < 0 ? undefined : chunks[this.schema.timestampId]!.plain.stats;
-    const timestampMin = (stats?.min as bigint) ?? 0n, timestampMax = (stats?.max as bigint) ?? 0n;
-    return { uid: this.newUid(), partition, rowCount, timestampMin, timestampMax, chunks };
   }
 
   /**
@@ -818,6 +587,21 @@ export class Table {
   }
 }
 
+/** Rows `from` … `to`-1, of a partition. Those before `onTime` are late. */
+interface PartitionRows {
+  readonly partition: bigint;
+  readonly from: number;
+  onTime: number;
+  readonly to: number;
+}
+
+/** Returns the segment without free space, so that appending allocates new memory. */
+function withoutFreeSpace(segment: Segment): Segment {
+  const { rowCount } = segment;
+  if (!segment.chunks.some((chunk) => chunk !== undefined && chunk.capacity > rowCount)) return segment;
+  return { ...segment, chunks: segment.chunks.map((chunk) => chunk && { ...chunk, capacity: rowCount }) };
+}
+
 /** The ranges of segments of partitions, to be left out. */
 function rangesOf(partitions: PartitionVersion[]): SplicedSegments[] {
   const ranges: { start: number; count: number; segments: [] }[] = [];
@@ -827,92 +611,4 @@ function rangesOf(partitions: PartitionVersion[]): SplicedSegments[] {
     else ranges.push({ start: first, count: end - first, segments: [] });
   }
   return ranges;
-}
-
-/** Rows `from` … `to`-1, of a partition. Those before `onTime` are late. */
-interface PartitionRows {
-  readonly partition: bigint;
-  readonly from: number;
-  onTime: number;
-  readonly to: number;
-}
-
-/** New values of columns, by the order of the rows that get them. */
-export type NewValues = readonly { readonly column: TableColumn; readonly rows: RowColumn }[];
-
-/** The indexes of the segments that have the rows `ordinals`, ascending: for each its rows, of which the first is `ordinals[from]`. */
-export function* touchedBy(
-  ordinals: Float64Array,
-  segments: Segments,
-): Iterable<{ index: number; rows: Uint32Array; from: number }> {
-  for (let at = 0; at < ordinals.length;) {
-    const { index, firstRow } = segments.indexOfRow(ordinals[at]);
-    const end = firstRow + segments.at(index)!.rowCount;
-    const from = at;
-    while (at < ordinals.length && ordinals[at] < end) at++;
-    yield { index, rows: Uint32Array.from(ordinals.subarray(from, at), (ordinal) => ordinal - firstRow), from };
-  }
-}
-
-export function allRows(rowCount: number): Run[] {
-  return [{ source: 0, start: 0, count: rowCount }];
-}
-
-/** All rows but these, which are ascending. */
-export function runsWithout(rows: Iterable<number>, rowCount: number): Run[] {
-  const runs: Run[] = [];
-  let at = 0;
-  for (const row of rows) {
-    if (row > at) runs.push({ source: 0, start: at, count: row - at });
-    at = row + 1;
-  }
-  if (at < rowCount) runs.push({ source: 0, start: at, count: rowCount - at });
-  return runs;
-}
-
-/** Replaces segments of a table, in ascending order. All new ones may not fit into memory, so the table flushes them step by step. */
-class Rewrite {
-  private waiting: SplicedSegments[] = [];
-  private waitingBytes = 0;
-  /** How many segments more there are than before. */
-  private added = 0;
-
-  constructor(private readonly table: Table) {}
-
-  /** The segment that had this index before, or a later one. */
-  at(index: number): Segment {
-    return this.table.segments.at(index + this.added)!;
-  }
-
-  replace(index: number, segments: readonly Segment[]): void {
-    this.waiting.push({ start: index + this.added, count: 1, segments });
-    for (const segment of segments) this.waitingBytes += memoryOf(segment);
-    if (this.waitingBytes < REWRITE_STEP_BYTES) return;
-    this.apply();
-    this.table.onStep();
-  }
-
-  /** Returns the number of segments added. */
-  end(): number {
-    this.apply();
-    return this.added;
-  }
-
-  private apply(): void {
-    this.table.segments = this.table.segments.apply(this.waiting);
-    for (const { segments } of this.waiting) this.added += segments.length - 1;
-    this.waiting = [];
-    this.waitingBytes = 0;
-  }
-}
-
-/** Returns the segment without free space, so that appending allocates new memory. */
-function withoutRoom(segment: Segment): Segment {
-  const { rowCount } = segment;
-  if (!segment.chunks.some((chunk) => chunk !== undefined && chunk.capacity > rowCount)) return segment;
-  return { ...segment, chunks: segment.chunks.map((chunk) => chunk && { ...chunk, capacity: rowCount }) };
-}
-
-export function halves(value: bigint): [high: number, low: number] {
-  return [Number(value >> 32n), Number(BigInt.asIntN(32, value))];
 }
