@@ -1,31 +1,12 @@
 /** Serves one logged-in client: reads messages and answers them in order. */
 import { clearImmediate, setImmediate } from "node:timers";
-import {
-  type ConnectionState,
-  type ExecuteOptions,
-  type Prepared,
-  type Session,
-  shownUser,
-  type StatementTexts,
-} from "../../api.ts";
+import { type ConnectionState, type Prepared, type Session, shownUser, type StatementTexts } from "../../api.ts";
 import { ProviderUnavailable } from "../../auth/mod.ts";
-import {
-  failedTransaction,
-  movedError,
-  noPortal,
-  noPreparedStatement,
-  notSupported,
-  ProtocolError,
-  SqlError,
-  SQLSTATE,
-} from "../../errors.ts";
+import { notSupported, ProtocolError, SqlError, SQLSTATE } from "../../errors.ts";
 import { shownText } from "../../log/mod.ts";
 import { QueryCount, type QueryEnd, type WireMetrics } from "../../metrics/mod.ts";
 import { PROVIDER_UNAVAILABLE } from "./authentication.ts";
-import type { Value } from "../../types/mod.ts";
 import type { PgOptions } from "./contract.ts";
-import { type CopyOut, copyOut, CopyRows, mayBeCopyOut } from "./copy.ts";
-import { announced, cursorCommand, type Declare, type Fetch, mayBeCursorCommand } from "./cursors.ts";
 import { ConnectionLost, connectionLost, errorFields, FatalError, isUnhandled, PG_SQLSTATE } from "./failure.ts";
 import type { Input } from "./input.ts";
 import type { KeptMemory } from "./kept.ts";
@@ -37,22 +18,24 @@ import {
   type Describe,
   type Execute,
   type Format,
+  formatOf,
   type Message,
+  NO_FORMATS,
   type Parse,
 } from "./messages.ts";
 import type { Output } from "./output.ts";
-import { announcedOid, arrayTagOf, decimalTagOf, decodeParameter, isLoose, tagOfOid } from "./parameters.ts";
-import { encodingOf, NO_ROWS, Portal, Portals, type RowSink, type Statement, Statements, type Step } from "./portal.ts";
+import { decodeParameter } from "./parameters.ts";
+import { encodingOf, NO_VALUES, Portal, Portals, type Statement, Statements, type Step } from "./portal.ts";
 import type { SessionSettings } from "./session-settings.ts";
 import type { SharedTurn } from "./shared-turn.ts";
+import { noValues, StatementMaker } from "./statement-maker.ts";
+import { Waits } from "./waits.ts";
 
 /** The clock is checked after this many messages that were handled at once. The few messages of a single query never wait. */
 const MESSAGES_A_TURN = 32;
 /** Interval of progress notices. */
 const PROGRESS_MS = 5_000;
 const readAhead = (input: Input): void => input.readAhead();
-const NO_FORMATS: Format[] = [], BINARY_FORMATS: Format[] = [1];
-const NO_VALUES: Value[] = [];
 
 export interface ConnectionOptions extends PgOptions {
   namedStatementLimit: number;
@@ -62,13 +45,12 @@ export interface ConnectionOptions extends PgOptions {
 
 export class Connection implements ConnectionState {
   readonly settings: SessionSettings;
-  private readonly canWrite: boolean;
   /** performance.now() at the end of the last statement. Undefined while an answer is in progress. */
   idleSince: number | undefined = performance.now();
   private readonly statements: Statements;
   private readonly portals: Portals;
-  private abort = new AbortController();
-  private isRunning = false;
+  private readonly waits: Waits;
+  private readonly maker: StatementMaker;
   /** True after an error of the extended protocol: all messages up to Sync are skipped. */
   private isSkipping = false;
   /** True while the statements of a request run in a transaction that is committed at the end of the request. */
@@ -93,16 +75,17 @@ export class Connection implements ConnectionState {
     private readonly options: ConnectionOptions,
   ) {
     this.settings = settings;
-    this.canWrite = canWrite;
     this.metrics = options.metrics?.wires.pg;
     this.statements = new Statements(options.kept);
     this.portals = new Portals(options.kept);
+    this.waits = new Waits(settings);
+    this.maker = new StatementMaker(session, output, this.portals, this.waits, canWrite);
     settings.report = (name, value) => output.parameterStatus(name, value);
   }
 
   /** Handles a CancelRequest. Does nothing if no statement is running. */
   cancel(): void {
-    if (this.isRunning) this.abort.abort();
+    this.waits.cancel();
   }
 
   /** The client has closed its side. Earlier messages are still answered, but a running query is cancelled. */
@@ -234,7 +217,7 @@ export class Connection implements ConnectionState {
 
   /** Between statements of a script, which may have very many. */
   private async pauseScript(): Promise<void> {
-    await this.whileRunning(this.output.isFull ? this.output.flush().then(() => this.pause()) : this.pause());
+    await this.waits.during(this.output.isFull ? this.output.flush().then(() => this.pause()) : this.pause());
     if (this.ending !== undefined) throw this.ending;
   }
 
@@ -347,27 +330,6 @@ export class Connection implements ConnectionState {
     if (this.session.transaction === "idle") this.settings.endTransaction();
   }
 
-  /** Waits for work that may take long. It is cancelled like a running statement. */
-  private async whileRunning<T>(work: Promise<T>): Promise<T> {
-    this.isRunning = true;
-    try {
-      return await work;
-    } finally {
-      this.isRunning = false;
-      if (this.abort.signal.aborted) this.abort = new AbortController();
-    }
-  }
-
-  private get waitOptions(): { signal: AbortSignal; timeoutMs: number } {
-    return { signal: this.abort.signal, timeoutMs: this.settings.statementTimeoutMs };
-  }
-
-  private split(text: string): StatementTexts | Promise<StatementTexts> {
-    if (!text.includes(";")) return [{ text, at: 0 }];
-    const parts = this.session.split(text, this.waitOptions);
-    return parts instanceof Promise ? this.whileRunning(parts) : parts;
-  }
-
   private begin(): QueryCount {
     return new QueryCount(this.metrics, this.clockMs);
   }
@@ -375,7 +337,7 @@ export class Connection implements ConnectionState {
   private readonly progress = {
     everyMs: PROGRESS_MS,
     report: (text: string): void => {
-      if (this.isRunning) this.output.noticeMeanwhile(text);
+      if (this.waits.isRunning) this.output.noticeMeanwhile(text);
     },
   };
 
@@ -387,20 +349,20 @@ export class Connection implements ConnectionState {
     let current = text, at = 0;
     try {
       if (this.portals.get("") !== undefined) await this.closePortal("");
-      const parts = await this.split(text);
+      const parts = await this.maker.split(text);
       if (parts.length === 0) this.output.emptyQueryResponse();
       let left = parts.length;
       for (const part of parts) {
         ({ text: current, at } = part);
         left--;
         if (parts.length > 1) this.beginRequest();
-        const begun = this.statement(current, at, []);
+        const begun = this.maker.statement(current, at, []);
         const statement = begun instanceof Promise ? await begun : begun;
         const columns = statement.prepared.columns;
         if (statement.prepared.parameters.length > 0) throw noValues();
         if (columns !== undefined) this.output.rowDescription(columns, NO_FORMATS);
         const portal = new Portal(statement, NO_VALUES, encodingOf(statement, NO_FORMATS));
-        const { signal } = this.abort;
+        const { signal } = this.waits;
         try {
           const step = await this.step(portal, 0, performance.now());
           if (left === 0 && this.hasRequest) await this.endRequest();
@@ -446,37 +408,17 @@ export class Connection implements ConnectionState {
       if (second !== undefined) {
         throw new SqlError("a prepared statement must be a single statement: found more after ';'", second.at);
       }
-      const statement = this.statement(text, 0, oids);
+      const statement = this.maker.statement(text, 0, oids);
       return statement instanceof Promise ? statement.then(keep) : keep(statement);
     };
-    const parts = this.split(text);
+    const parts = this.maker.split(text);
     return parts instanceof Promise ? parts.then(go) : go(parts);
   }
 
   private bind(message: Bind): void | Promise<void> {
-    const statement = this.withOwnTypes(this.statementOf(message.statement), message);
+    const statement = this.maker.withOwnTypes(this.statements.existing(message.statement), message);
     if (statement instanceof Promise) return statement.then((made) => this.bindTo(made, message));
     return this.bindTo(statement, message);
-  }
-
-  /**
-   * Prepares the statement again for arguments whose own types it cannot know before: arrays with other dimensions than the OID's, and
-   * numbers with more digits than the DECIMAL beside them.
-   */
-  private withOwnTypes(statement: Statement, { args, argFormats }: Bind): Statement | Promise<Statement> {
-    const { prepared: { parameters }, oids } = statement;
-    if (args.length === 0 || statement.command !== undefined) return statement;
-    const types = parameters.map((tag, index) => {
-      const bytes = args[index] ?? null, format = formatOf(argFormats, index), oid = oids[index]!;
-      const array = arrayTagOf(bytes, format, oid);
-      // If a column or a cast determines the dimensions, the argument is wrong.
-      if (array !== undefined && array !== tag && tag === tagOfOid(oid)) return array;
-      return decimalTagOf(bytes, format, oid, tag) ?? tag;
-    });
-    if (types.every((type, index) => type === parameters[index])) return statement;
-    const ready = (prepared: Prepared): Statement => ({ ...statement, prepared });
-    const prepared = this.session.prepare(statement.text, types, this.waitOptions);
-    return prepared instanceof Promise ? this.whileRunning(prepared).then(ready) : ready(prepared);
   }
 
   private bindTo(statement: Statement, message: Bind): void | Promise<void> {
@@ -502,11 +444,11 @@ export class Connection implements ConnectionState {
 
   private describe({ what, name }: Describe): void {
     if (what === "statement") {
-      const { oids, prepared } = this.statementOf(name);
+      const { oids, prepared } = this.statements.existing(name);
       this.output.parameterDescription(oids);
       this.describeColumns(prepared, NO_FORMATS);
     } else {
-      const { statement, encoding } = this.portalOf(name);
+      const { statement, encoding } = this.portals.existing(name);
       this.describeColumns(statement.prepared, encoding.formats);
     }
   }
@@ -520,7 +462,7 @@ export class Connection implements ConnectionState {
     const count = this.begin();
     let portal: Portal | undefined;
     try {
-      portal = this.portalOf(name);
+      portal = this.portals.existing(name);
       const { category } = portal.statement.prepared;
       const isChange = category === "dml" || category === "ddl";
       const { startedMs } = count;
@@ -584,168 +526,17 @@ export class Connection implements ConnectionState {
     this.statements.delete(name);
   }
 
-  // Both
-
-  /** Returns synchronously, except for long statements. */
-  private statement(text: string, at: number, oids: number[]): Statement | Promise<Statement> {
-    const command = mayBeCursorCommand(text) ? cursorCommand(text) : undefined;
-    if (command !== undefined) return this.cursorStatement(command, text, at, oids);
-    const copy = mayBeCopyOut(text) ? copyOut(text) : undefined;
-    if (copy !== undefined) return this.copyStatement(copy, text, at);
-    const ready = (prepared: Prepared) => this.statementOfPrepared(prepared, text, at, oids);
-    const prepared = this.prepare(text, oids);
-    return prepared instanceof Promise ? this.whileRunning(prepared).then(ready) : ready(prepared);
-  }
-
-  /** DECLARE, FETCH or MOVE. */
-  private cursorStatement(
-    command: Declare | Fetch,
-    text: string,
-    at: number,
-    oids: number[],
-  ): Statement | Promise<Statement> {
-    if (command.kind !== "declare") {
-      if (this.session.transaction === "failed") throw failedTransaction();
-      const { name, nameAt } = command, cursor = this.portalOf(name, nameAt);
-      if (command.rowCount === undefined) throw notSupported("a cursor that moves otherwise than forward", 0);
-      const columns = command.kind === "fetch" ? cursor.statement.prepared.columns : undefined;
-      const prepared = announced(columns === undefined ? "session" : "query", {
-        columns,
-        parameters: [],
-        parameterArrays: [],
-      });
-      return { prepared, text, at, oids: [], command: this.fetch.bind(this, command) };
-    }
-    const { name, query, queryAt, holds } = command;
-    const ready = (of: Statement): Statement => {
-      if (of.prepared.category !== "query") throw new SqlError("DECLARE of a cursor needs a query", 0);
-      const prepared = announced("session", { ...of.prepared, columns: undefined });
-      const declare = ({ values }: Portal): Step => {
-        if (this.portals.get(name) !== undefined) {
-          throw new SqlError(`cursor "${name}" already exists`, 0, PG_SQLSTATE.duplicateCursor);
-        }
-        this.portals.set(name, new Portal(of, values, encodingOf(of, NO_FORMATS), { holds }));
-        return { kind: "complete", tag: "DECLARE CURSOR" };
-      };
-      return { prepared, text, at, oids: of.oids, command: declare };
-    };
-    const moved = (error: unknown): never => {
-      throw movedError(error, (position) => position + queryAt);
-    };
-    try {
-      const of = this.statement(query, at + queryAt, oids);
-      return of instanceof Promise ? of.then(ready, moved) : ready(of);
-    } catch (error) {
-      return moved(error);
-    }
-  }
-
-  /** FETCH and MOVE. Formats of a cursor's rows are those of its first FETCH. */
-  private fetch(
-    { kind, name, nameAt, rowCount = 0 }: Fetch,
-    { encoding }: Portal,
-    output: RowSink,
-    options: ExecuteOptions,
-  ): Step | Promise<Step> {
-    let cursor = this.portalOf(name, nameAt);
-    const { statement, values, cursor: declared } = cursor;
-    const wanted = kind === "move" ? cursor.encoding : encodingOf(statement, encoding.formats);
-    if (wanted !== cursor.encoding) {
-      if (cursor.hasBegun) throw notSupported("another format of rows of a cursor that has begun", 0);
-      this.portals.set(name, cursor = new Portal(statement, values, wanted, declared));
-    }
-    const done = (step: Step): Step => {
-      const count = "rowCount" in step ? step.rowCount ?? 0 : 0;
-      return kind === "move"
-        ? { kind: "complete", tag: `MOVE ${count}` }
-        : { kind: "complete", tag: `FETCH ${count}`, rowCount: count };
-    };
-    if (rowCount === 0) return done({ kind: "empty" });
-    const rows = kind === "move" ? NO_ROWS : output;
-    // Places are those of the query, which is not in this statement.
-    const failed = (error: unknown): never => {
-      throw movedError(error, () => 0);
-    };
-    try {
-      const step = cursor.step(rows, rowCount === Infinity ? 0 : rowCount, { ...options, encoding: wanted });
-      return step instanceof Promise ? step.then(done, failed) : done(step);
-    } catch (error) {
-      return failed(error);
-    }
-  }
-
-  /** COPY … TO STDOUT. */
-  private copyStatement({ query, queryAt, sourceAt, options }: CopyOut, text: string, at: number) {
-    const ready = (of: Statement): Statement => {
-      const { columns } = of.prepared;
-      if (columns === undefined) throw new SqlError("COPY TO STDOUT needs a query or a table", queryAt);
-      if (of.prepared.parameters.length > 0) throw noValues();
-      const copy = (_: Portal, given: ExecuteOptions): Step | Promise<Step> => {
-        const rows = new CopyRows(this.output, columns, options);
-        const done = (step: Step): Step => {
-          rows.end();
-          const count = "rowCount" in step ? step.rowCount ?? 0 : 0;
-          return { kind: "complete", tag: `COPY ${count}`, rowCount: count };
-        };
-        const encoding = encodingOf(of, options.format === "binary" ? BINARY_FORMATS : NO_FORMATS);
-        const step = new Portal(of, NO_VALUES, encoding).step(rows, 0, { ...given, encoding });
-        return step instanceof Promise ? step.then(done) : done(step);
-      };
-      const prepared = announced("session", { ...of.prepared, columns: undefined });
-      return { prepared, text, at, oids: [], command: (portal, _output, given) => copy(portal, given) };
-    };
-    const moved = (error: unknown): never => {
-      throw movedError(error, (position) => position < queryAt ? 0 : position - queryAt + sourceAt);
-    };
-    try {
-      const of = this.statement(query, at, []);
-      return of instanceof Promise ? of.then(ready, moved) : ready(of);
-    } catch (error) {
-      return moved(error);
-    }
-  }
-
-  private statementOfPrepared(prepared: Prepared, text: string, at: number, oids: number[]): Statement {
-    if (!this.canWrite && (prepared.category === "dml" || prepared.category === "ddl")) {
-      throw new SqlError("this connection is read-only", 0, SQLSTATE.readOnly);
-    }
-    const endsTransaction = prepared.category === "transaction" || prepared.category === "empty";
-    if (this.session.transaction === "failed" && !endsTransaction) throw failedTransaction();
-    return {
-      prepared,
-      text,
-      at,
-      oids: prepared.parameters.map((tag, i) => announcedOid(oids[i], tag, prepared.parameterArrays[i])),
-    };
-  }
-
-  private prepare(text: string, oids: number[]): Prepared | Promise<Prepared> {
-    if (oids.length === 0) return this.session.prepare(text, [], this.waitOptions);
-    const again = (error: unknown): Prepared | Promise<Prepared> => {
-      // An array may have other dimensions, and a number another type, if the statement needs that.
-      const isMisfit = error instanceof SqlError && error.sqlState === SQLSTATE.datatypeMismatch;
-      if (!isMisfit || !oids.some(isLoose)) throw error;
-      return this.session.prepare(text, oids.map((oid) => isLoose(oid) ? undefined : tagOfOid(oid)), this.waitOptions);
-    };
-    try {
-      const prepared = this.session.prepare(text, oids.map(tagOfOid), this.waitOptions);
-      return prepared instanceof Promise ? prepared.catch(again) : prepared;
-    } catch (error) {
-      return again(error);
-    }
-  }
-
   private step(portal: Portal, rowCountMax: number, startedMs: number): Step | Promise<Step> {
     const { rowBytes } = this.output;
-    this.isRunning = true;
+    this.waits.begin();
     let step: Step | Promise<Step> | undefined;
     try {
-      const { abort, settings } = this;
+      const { waits, settings } = this;
       const progress = settings.sendsProgress ? this.progress : undefined;
       step = portal.step(this.output, rowCountMax, {
         encoding: portal.encoding,
         startedMs,
-        signal: abort.signal,
+        signal: waits.signal,
         timeoutMs: settings.statementTimeoutMs,
         progress,
         connection: this,
@@ -779,9 +570,8 @@ export class Connection implements ConnectionState {
 
   /** `rowBytes`: of the output before it. */
   private endStep(rowBytes: number): void {
-    this.isRunning = false;
+    this.waits.end();
     this.metrics?.bytesOut.inc(this.output.rowBytes - rowBytes);
-    if (this.abort.signal.aborted) this.abort = new AbortController();
   }
 
   private complete(step: Step): void {
@@ -820,18 +610,6 @@ export class Connection implements ConnectionState {
     );
   }
 
-  private statementOf(name: string, at = 0): Statement {
-    const statement = this.statements.get(name);
-    if (statement === undefined) throw noPreparedStatement(name, at);
-    return statement;
-  }
-
-  private portalOf(name: string, at = 0): Portal {
-    const portal = this.portals.get(name);
-    if (portal === undefined) throw noPortal(name, at);
-    return portal;
-  }
-
   /**
    * Without a transaction, portals are kept after Sync only while they have more rows; a finished portal's name can be
    * reused.
@@ -853,12 +631,12 @@ export class Connection implements ConnectionState {
 
   deallocate(name?: { text: string; at: number }): void {
     if (name === undefined) return this.statements.clear();
-    this.statementOf(name.text, name.at);
+    this.statements.existing(name.text, name.at);
     this.statements.delete(name.text);
   }
 
   closePortals(name?: { text: string; at: number }): void {
-    if (name !== undefined) this.portalOf(name.text, name.at);
+    if (name !== undefined) this.portals.existing(name.text, name.at);
     for (const each of name === undefined ? this.portals.entries().map(([each]) => each) : [name.text]) {
       this.closePortal(each);
     }
@@ -875,14 +653,4 @@ function endOf(error: unknown): QueryEnd {
   const isCancelled = error instanceof ConnectionLost ||
     (error instanceof SqlError && error.sqlState === SQLSTATE.queryCanceled);
   return isCancelled ? "queriesCancelled" : "queriesFailed";
-}
-
-/** No formats: all are text. One format: it applies to all. */
-function formatOf(formats: Format[], index: number): Format {
-  return (formats.length === 1 ? formats[0] : formats[index]) ?? 0;
-}
-
-/** For a statement with parameters that was sent without values. */
-function noValues(): SqlError {
-  return new SqlError("there is no value for parameter $1", 0, "42P02");
 }

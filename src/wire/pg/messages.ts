@@ -11,6 +11,12 @@ import type { Reader } from "./reader.ts";
 
 /** 0 text, 1 binary. */
 export type Format = 0 | 1;
+export const NO_FORMATS: Format[] = [];
+
+/** No formats: all are text. One format: it applies to all. */
+export function formatOf(formats: Format[], index: number): Format {
+  return (formats.length === 1 ? formats[0] : formats[index]) ?? 0;
+}
 
 export interface Query {
   tag: "query";

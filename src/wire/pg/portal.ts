@@ -4,7 +4,7 @@
  */
 import type { Answer, Chunk, ExecuteOptions, Prepared, ResultColumn } from "../../api.ts";
 import { assert } from "../../assert.ts";
-import { SqlError, SQLSTATE } from "../../errors.ts";
+import { noPortal, noPreparedStatement, SqlError, SQLSTATE } from "../../errors.ts";
 import type { Value } from "../../types/mod.ts";
 import type { KeptMemory } from "./kept.ts";
 import type { Format } from "./messages.ts";
@@ -25,6 +25,8 @@ export interface Statement {
 
 /** Where rows go. */
 export type RowSink = Pick<Output, "rows" | "hasRoom" | "noticeResponse">;
+export const NO_VALUES: Value[] = [];
+
 /** Drops the rows, for MOVE. */
 export const NO_ROWS: RowSink = { rows: () => undefined, hasRoom: () => true, noticeResponse() {} };
 
@@ -243,7 +245,11 @@ class Kept<T> {
   protected unnamed: T | undefined;
   protected readonly named = new Map<string, T>();
 
-  constructor(private readonly memory: KeptMemory, private readonly bytesOf: (name: string, kept: T) => number) {}
+  constructor(
+    private readonly memory: KeptMemory,
+    private readonly bytesOf: (name: string, kept: T) => number,
+    private readonly missing: (name: string, at: number) => SqlError,
+  ) {}
 
   /** Number of named ones. */
   get size(): number {
@@ -256,6 +262,13 @@ class Kept<T> {
 
   get(name: string): T | undefined {
     return name === "" ? this.unnamed : this.named.get(name);
+  }
+
+  /** `at`: position of the name. @throws {SqlError} if there is none. */
+  existing(name: string, at = 0): T {
+    const kept = this.get(name);
+    if (kept === undefined) throw this.missing(name, at);
+    return kept;
   }
 
   /** Replaces one of the same name. @throws {SqlError} if there is no memory. */
@@ -281,7 +294,7 @@ class Kept<T> {
 /** The prepared statements of a connection. */
 export class Statements extends Kept<Statement> {
   constructor(memory: KeptMemory) {
-    super(memory, bytesOfStatement);
+    super(memory, bytesOfStatement, noPreparedStatement);
   }
 
   clear(): void {
@@ -292,7 +305,7 @@ export class Statements extends Kept<Statement> {
 /** The portals of a connection. */
 export class Portals extends Kept<Portal> {
   constructor(memory: KeptMemory) {
-    super(memory, bytesOfPortal);
+    super(memory, bytesOfPortal, noPortal);
   }
 
   entries(): [name: string, portal: Portal][] {
