@@ -4,7 +4,8 @@ import { ARRAY_CONSTRUCTOR, type Layout, LAYOUT_WIDTH, nullTest, typeOf } from "
 import { type RowCondition, SUMMARY, SUMMARY_WORDS } from "../contract.ts";
 import { createHeap } from "../heap.ts";
 import { VECTOR_ROWS } from "./bits.ts";
-import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
+import { ChunkCodec } from "./chunk.ts";
+import { CODEC_BYTES } from "./chunk-scratch.ts";
 import { areIntact, summariesBytes } from "./summaries.ts";
 
 const TYPES: Partial<Record<Layout, string>> = {

@@ -10,7 +10,9 @@ import type {
   VectorCounts,
 } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
-import { ChunkCodec, CODEC_BYTES, isEncodable, isSummarised } from "./chunk.ts";
+import { ChunkCodec } from "./chunk.ts";
+import { isEncodable, isSummarised } from "./chunk-encoder.ts";
+import { CODEC_BYTES } from "./chunk-scratch.ts";
 import { HAS_POSTINGS, HAS_SUMMARIES, UNKNOWN_ENCODING } from "./encodings.ts";
 import { makePostings, POSTINGS_ROWS_MIN } from "./postings.ts";
 import { TextCodec } from "./texts.ts";

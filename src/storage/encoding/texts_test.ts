@@ -1,7 +1,8 @@
 import fc from "../../properties.ts";
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { createHeap } from "../heap.ts";
-import { ChunkCodec, CODEC_BYTES } from "./chunk.ts";
+import { ChunkCodec } from "./chunk.ts";
+import { CODEC_BYTES } from "./chunk-scratch.ts";
 import { encodingNames } from "./encodings.ts";
 import { atOnce } from "./stored.ts";
 import { TextCodec } from "./texts.ts";

@@ -3,10 +3,16 @@
  * 1,024 values, so what a call costs in JavaScript counts: they take addresses alone.
  */
 import type { Code, Module, ValueType } from "../../wasm/assembler.ts";
+import { align } from "../bytes.ts";
 import { CODE_BITS_MAX, packedBytes, VECTOR_ROWS } from "./bits.ts";
 
 /** How the values of a vector are stored. */
 export const RAW = 0, CONSTANT = 1, FRAME = 2, DECIMAL = 3, PRODUCT = 4;
+
+/** The first word of a chunk. */
+export const MAGIC = 0x444b4350; // "PCKD"
+/** Kinds of chunks. */
+export const INTEGERS = 0, FLOATS = 1;
 
 /** Offsets in the header of a chunk. The headers of its vectors follow. */
 export const CHUNK_AT = { magic: 0, width: 4, kind: 5, rowCount: 8, nullValue: 16 } as const;
@@ -24,6 +30,11 @@ export const AT = {
   nulls: 26,
   span: 28,
 } as const;
+
+/** Bytes of the positions, aligned to 8, and of the values of exceptions. */
+export function exceptionBytes(count: number, width: number): number {
+  return align(2 * count, 8) + width * count;
+}
 
 /** Number of powers of ten, from 10^0 on, at `powers`. */
 export const POWER_COUNT = 16;
