@@ -17,6 +17,8 @@ import { type PackedSources, packSources } from "./packed-sources.ts";
 import { PlanNames, PlansSent } from "./plan-names.ts";
 import { ResultRoom } from "./result-room.ts";
 import { ANSWER, CANCEL, cancelError, clearSlot, SLOT, SLOT_COUNT, slotLong, slotWord } from "./slot.ts";
+import { QueriesUnderway, type Underway } from "./underway.ts";
+import type { FromWorker, PostedTask, WorkerStart } from "./worker-messages.ts";
 
 export interface SchedulerOptions {
   heap: SharedHeap;
@@ -91,40 +93,6 @@ export interface Scheduler {
   close(): Promise<void>;
 }
 
-/** The only message to a worker: its start. */
-export interface WorkerStart {
-  memory: WebAssembly.Memory;
-  further: SharedArrayBuffer[];
-  mailboxes: SharedArrayBuffer;
-  /** The number of its mailbox. */
-  seat: number;
-  /** Workers that run queries of any length. */
-  workerCount: number;
-  busyMicros: number;
-  /** Brings a `PostedTask` before each entry for a task, and the text of a simulated crash. */
-  port: MessagePort;
-}
-
-export interface PostedTask {
-  name: string;
-  payload: unknown;
-  /** Bare, with the place of the body in it: the synchronous receive walks through views value by value. */
-  buffer?: ArrayBuffer;
-  at?: number;
-  length?: number;
-}
-
-/** Messages from a worker to main. Whole small results and errors are in shared memory instead. */
-export type FromWorker =
-  /** It can be given work. */
-  | { type: "ready" }
-  /** The query waits for its reader, and the worker is free. */
-  | { type: "parked" }
-  | { type: "chunk"; bytes: Uint8Array; rows: number }
-  | { type: "done"; totalRows: number }
-  | { type: "result"; value: unknown }
-  | { type: "failed"; error: PostedError };
-
 interface Job {
   kind: "query" | "task";
   /** It takes milliseconds. */
@@ -170,27 +138,11 @@ const FAILURES_MAX = 4;
 /** A parked query continues when at most this many chunks are left to its reader. */
 const CHUNKS_LEFT_MAX = 2;
 
-/** A parked query whose reader has taken nothing for this long ends if others wait for its slot, or for room for their results. */
-const STALL_MS = 10_000;
-
 /** After this time without queries, tasks and commits, the workers return memory to the system. */
 const REST_MS = 5_000;
 
 /** How often main looks for answers whose wake it has missed. */
 const LOOK_MS = 1_000;
-
-/** A query that was requested and has not ended. */
-interface Underway {
-  cancel(reason: number): void;
-  /** Number of chunks that its reader has not taken. */
-  chunksUnderway(): number;
-  /** If it is parked: continues it when its reader has caught up and its next chunk has room, or to cancel it. */
-  resumeIfWanted(): void;
-  /** Time when its reader last took a chunk. */
-  readAtMs: number;
-  /** When its time is over. */
-  deadlineMs: number;
-}
 
 /**
  * Workers beside those for all queries. They run only what is short, so the system does not put them behind the other threads. Starting
@@ -230,6 +182,7 @@ class WorkerScheduler implements Scheduler {
   /** The last one is used next, so that few letters have pages. */
   private readonly freeSlots = Array.from({ length: SLOT_COUNT }, (_, k) => SLOT_COUNT - 1 - k);
   private readonly waitingForSlot: (() => void)[] = [];
+  private readonly underway: QueriesUnderway;
   private closed = false;
   private readonly mailboxes: Mailboxes;
   private readonly letters: Letters;
@@ -246,6 +199,7 @@ class WorkerScheduler implements Scheduler {
     this.mailboxes = options.mailboxes ?? createMailboxes(options.workerCount, options.notify);
     this.letters = new Letters(options.heap);
     this.room = new ResultRoom(options.heap);
+    this.underway = new QueriesUnderway(() => this.waitingForSlot.length, options.stallMs);
   }
 
   start(): void {
@@ -521,7 +475,6 @@ class WorkerScheduler implements Scheduler {
       ended = true;
       last = { ...statistics(), state: "ended", memoryBytes: 0 };
       this.underway.delete(underway);
-      this.parked.delete(underway);
       if (slot >= 0) this.giveSlot(slot);
       if (error !== undefined) queue.fail(error);
       else if (whole !== undefined) queue.endWith(whole);
@@ -555,14 +508,13 @@ class WorkerScheduler implements Scheduler {
         const count = chunksUnderway();
         if (count > CHUNKS_LEFT_MAX || !this.room.isFor(heap.i32[word(SLOT.nextChunkBytes)], count)) return;
       }
-      this.parked.delete(underway);
+      this.underway.parked.delete(underway);
       job.only = parkedAt;
       parkedAt = undefined;
       this.enqueue(job);
     };
     const underway: Underway = { cancel, chunksUnderway, resumeIfWanted, readAtMs, deadlineMs };
-    this.underway.add(underway);
-    if (deadlineMs < this.nextDeadlineMs) this.watchDeadline(deadlineMs, readAtMs);
+    this.underway.add(underway, readAtMs);
     const planName = this.planNames.nameOf(order.plan);
     let packed: PackedSources | undefined;
     /** `seat` is the worker that leads the query, also if it did not know the plan. */
@@ -623,9 +575,9 @@ class WorkerScheduler implements Scheduler {
         } else if (message.type === "parked") {
           parkedOnce = true;
           parkedAt = this.allSeats().find((seat) => seat.job === job);
-          this.parked.add(underway);
+          this.underway.parked.add(underway);
           resumeIfWanted();
-          this.stopStalled();
+          this.underway.stopStalled();
         } else if (message.type === "done") {
           totalRows = message.totalRows;
           end();
@@ -643,11 +595,11 @@ class WorkerScheduler implements Scheduler {
     if (this.freeSlots.length > 0) start();
     else {
       this.waitingForSlot.push(start);
-      this.stopStalled();
+      this.underway.stopStalled();
     }
     queue.onFreed = (sizeBytes) => {
       this.room.subtract(sizeBytes);
-      for (const { resumeIfWanted } of this.parked) resumeIfWanted();
+      for (const { resumeIfWanted } of this.underway.parked) resumeIfWanted();
     };
     queue.onTaken = () => {
       if (ended) return;
@@ -666,34 +618,6 @@ class WorkerScheduler implements Scheduler {
     };
   }
 
-  private readonly underway = new Set<Underway>();
-  private readonly parked = new Set<Underway>();
-  private stallTimer: ReturnType<typeof setTimeout> | undefined;
-
-  /** One timer for all queries: making one for each takes longer than a request. It may fire when its query has ended. */
-  private deadlineTimer: ReturnType<typeof setTimeout> | undefined;
-  private nextDeadlineMs = Infinity;
-
-  private watchDeadline(deadlineMs: number, nowMs: number): void {
-    clearTimeout(this.deadlineTimer);
-    this.nextDeadlineMs = deadlineMs;
-    if (deadlineMs === Infinity || this.closed) return;
-    this.deadlineTimer = setTimeout(() => this.endLate(), Math.max(0, Math.ceil(deadlineMs - nowMs)));
-    Deno.unrefTimer(this.deadlineTimer as unknown as number);
-  }
-
-  private endLate(): void {
-    const nowMs = performance.now();
-    let next = Infinity;
-    for (const query of [...this.underway]) {
-      if (query.deadlineMs <= nowMs) {
-        query.deadlineMs = Infinity;
-        query.cancel(CANCEL.timeout);
-      } else next = Math.min(next, query.deadlineMs);
-    }
-    this.watchDeadline(next, nowMs);
-  }
-
   private giveSlot(slot: number): void {
     this.letters.free(slot);
     const { answerTakers } = this;
@@ -701,18 +625,6 @@ class WorkerScheduler implements Scheduler {
     while (answerTakers.length > 0 && answerTakers.at(-1) === undefined) answerTakers.pop();
     this.freeSlots.push(slot);
     this.waitingForSlot.shift()?.();
-  }
-
-  /** While queries wait for a slot or for room, ends as many whose readers have taken nothing for long. */
-  private stopStalled(): void {
-    clearTimeout(this.stallTimer);
-    const unread = [...this.parked].filter(({ chunksUnderway }) => chunksUnderway() > 0);
-    const waitingCount = this.waitingForSlot.length + this.parked.size - unread.length;
-    if (waitingCount === 0 || this.closed) return;
-    const now = performance.now(), { stallMs = STALL_MS } = this.options;
-    const stalled = unread.filter(({ readAtMs }) => now - readAtMs > stallMs).sort((a, b) => a.readAtMs - b.readAtMs);
-    for (const query of stalled.slice(0, waitingCount)) query.cancel(CANCEL.stalled);
-    this.stallTimer = setTimeout(() => this.stopStalled(), stallMs / 10);
   }
 
   private revive(posted: PostedError): Error {
@@ -730,8 +642,7 @@ class WorkerScheduler implements Scheduler {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     this.closed = true;
-    clearTimeout(this.stallTimer);
-    clearTimeout(this.deadlineTimer);
+    this.underway.close();
     clearInterval(this.extraTimer);
     clearInterval(this.idleTimer);
     clearInterval(this.lookTimer);

@@ -21,7 +21,7 @@ import { unpackSources } from "../engine/packed-sources.ts";
 import { KnownPlans } from "../engine/plan-names.ts";
 import { type PostedError, postedError } from "../engine/posted-error.ts";
 import { ResultRoom, SMALL_CHUNK_BYTES } from "../engine/result-room.ts";
-import type { FromWorker, PostedTask, WorkerStart } from "../engine/scheduler.ts";
+import type { FromWorker, PostedTask, WorkerStart } from "../engine/worker-messages.ts";
 import { CANCEL, cancelError, SLOT, slotLong, slotWord } from "../engine/slot.ts";
 import { serve } from "../engine/worker-loop.ts";
 import { seededRandom } from "../database/random.ts";

@@ -5,7 +5,7 @@ import { answerError, answerResult, answerUnknownPlan, readLetter } from "../let
 import { MAIL, Mailboxes } from "../mailbox.ts";
 import { KnownPlans } from "../plan-names.ts";
 import { ResultRoom } from "../result-room.ts";
-import type { FromWorker, PostedTask, WorkerStart } from "../scheduler.ts";
+import type { FromWorker, PostedTask, WorkerStart } from "../worker-messages.ts";
 import { SLOT, slotWord } from "../slot.ts";
 import { serve } from "../worker-loop.ts";
 
