@@ -6,24 +6,27 @@ import { NULL_I32, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { arrayDimensions } from "../../types/wide.ts";
 import { elementFunctions } from "./array-elements.ts";
 import {
-  ARRAY,
-  arrayTag,
-  each,
-  type Grid,
-  grid,
-  POLL_ELEMENTS,
-  read,
-  same,
-  unfit,
-  widest,
-  write,
-} from "./array-values.ts";
+  areEqual,
+  byRow,
+  combined,
+  type Cut,
+  cutOut,
+  deviation,
+  insertionPoint,
+  mean,
+  product,
+  scalar,
+  shift,
+  sort,
+  total,
+  transposed,
+  withoutNulls,
+} from "./array-grids.ts";
+import { ARRAY, arrayTag, each, type Grid, grid, read, same, unfit, widest, write } from "./array-values.ts";
 import { batchEntry } from "./batch-entry.ts";
-import { roundedTo } from "./numeric.ts";
-import { DOUBLE_TOLERANCE, NUMBERS } from "./nodes.ts";
-import { Pace } from "./pace.ts";
-import { checkElements } from "./sizes.ts";
 import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
+import { NUMBERS } from "./nodes.ts";
+import { roundedTo } from "./numeric.ts";
 
 /** Returns a row of any numeric column as a number; NaN for null. */
 function numberAt(column: BatchColumn, row: number): number {
@@ -47,26 +50,6 @@ function reduction(name: string, summary: string, of: (present: Float64Array) =>
     ));
 }
 
-/** Moves the non-null elements to the start of `values`. */
-function withoutNulls(values: Float64Array): Float64Array {
-  let count = 0;
-  for (const value of values) if (!Number.isNaN(value)) values[count++] = value;
-  return values.subarray(0, count);
-}
-
-const total = (values: Float64Array): number => {
-  let sum = 0;
-  for (const value of values) sum += value;
-  return sum;
-};
-const mean = (values: Float64Array): number => total(values) / values.length;
-const deviation = (values: Float64Array, less: number): number => {
-  const middle = mean(values), count = values.length - less;
-  let squares = 0;
-  for (const value of values) squares += (value - middle) ** 2;
-  return count <= 0 ? NaN : Math.sqrt(squares / count);
-};
-
 /** Makes a function from an array to another array. */
 function mapping(
   name: string,
@@ -87,64 +70,6 @@ function mapping(
 }
 
 const flat = (): string => arrayTag(1);
-
-/** Changes every run of the last dimension in place. */
-function byRow(array: Grid, context: FunctionContext, change: (row: Float64Array) => void): Grid {
-  const { shape, values } = array, length = shape.at(-1) ?? 0;
-  const pace = new Pace(context);
-  for (let at = 0; length > 0 && at < values.length; at += length) {
-    change(values.subarray(at, at + length));
-    pace.spend(64 + length);
-  }
-  return array;
-}
-
-function transposed({ shape, values }: Grid, context: FunctionContext): Grid {
-  const turned = shape.toReversed();
-  const strides: number[] = [];
-  shape.reduceRight((stride, length, i) => {
-    strides[i] = stride;
-    return stride * length;
-  }, 1);
-  const turnedStrides = strides.toReversed();
-  return grid(turned, (index) => {
-    let rest = index, at = 0;
-    for (let i = turned.length - 1; i >= 0; i--) {
-      at += (rest % turned[i]) * turnedStrides[i];
-      rest = Math.floor(rest / turned[i]);
-    }
-    return values[at];
-  }, context);
-}
-
-/** Returns the element for `index` of shape `to` in an array that is broadcast to that shape. */
-function stretched({ shape, values }: Grid, to: readonly number[]): (index: number) => number {
-  const missing = to.length - shape.length;
-  return (index) => {
-    let rest = index, at = 0, stride = 1;
-    for (let i = to.length - 1; i >= missing; i--) {
-      const place = rest % to[i], length = shape[i - missing];
-      rest = Math.floor(rest / to[i]);
-      at += (length === 1 ? 0 : place) * stride;
-      stride *= length;
-    }
-    return values[at];
-  };
-}
-
-/** Element-wise operation with broadcasting: a length of 1, or a missing leading dimension, matches any length. */
-function combined(a: Grid, b: Grid, operation: (x: number, y: number) => number, context: FunctionContext): Grid {
-  const dimensions = Math.max(a.shape.length, b.shape.length);
-  const shape = Array.from({ length: dimensions }, (_, i) => {
-    const x = a.shape[i - dimensions + a.shape.length] ?? 1, y = b.shape[i - dimensions + b.shape.length] ?? 1;
-    if (x !== y && x !== 1 && y !== 1) throw unfit(`arrays of ${x} and ${y} elements cannot be combined`, context);
-    return x === 1 ? y : x;
-  });
-  const left = stretched(a, shape), right = stretched(b, shape);
-  return grid(shape, (i) => operation(left(i), right(i)), context);
-}
-
-const scalar = (value: number): Grid => ({ shape: [], values: Float64Array.of(value) });
 
 function operandAt(column: BatchColumn, row: number, context: FunctionContext): Grid | undefined {
   return arrayDimensions(column.type) > 0 ? read(column, row, context) : scalar(numberAt(column, row));
@@ -181,11 +106,6 @@ const arithmetic = OPERATIONS.flatMap(([name, summary, of]) =>
 function elementIndex(index: bigint, length: number): number | undefined {
   const place = index < 0n ? length + Number(index) : Number(index) - 1;
   return index === NULL_I64 || place < 0 || place >= length ? undefined : place;
-}
-
-interface Cut {
-  from: number;
-  to: number;
 }
 
 /** Kinds of subscripts: `a[from]`, `a[from:to]`, `a[from:]`. */
@@ -232,22 +152,6 @@ const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
   );
 };
 
-function cutOut({ shape, values }: Grid, cuts: Cut[], kept: number[], context: FunctionContext): Grid {
-  const lengths = cuts.map(({ from, to }) => to - from);
-  return {
-    shape: kept,
-    values: grid(lengths, (index) => {
-      let rest = index, at = 0, stride = 1;
-      for (let i = shape.length - 1; i >= 0; i--) {
-        at += (cuts[i].from + rest % lengths[i]) * stride;
-        rest = Math.floor(rest / lengths[i]);
-        stride *= shape[i];
-      }
-      return values[at];
-    }, context).values,
-  };
-}
-
 function sliceType(types: string[], constants: readonly (Value | undefined)[] = []): string {
   let dimensions = arrayDimensions(types[0]);
   for (let i = 1; i < types.length; i += 3) if (Number(constants[i] ?? 1) === 0) dimensions--;
@@ -288,21 +192,6 @@ const literals: FunctionEntry[] = [
   ),
 ];
 
-function product(a: Grid, b: Grid, context: FunctionContext): Grid {
-  const [rows, inner] = a.shape, [other, columns] = b.shape;
-  if (inner !== other) {
-    throw unfit(`cannot multiply a matrix of ${inner} columns by a matrix of ${other} rows`, context);
-  }
-  const pace = new Pace(context);
-  return grid([rows, columns], (index) => {
-    const i = Math.floor(index / columns), j = index % columns;
-    let sum = 0;
-    pace.spend(inner);
-    for (let k = 0; k < inner; k++) sum += a.values[i * inner + k] * b.values[k * columns + j];
-    return sum;
-  }, context);
-}
-
 /** Element 0 does not exist. */
 const noZero: FunctionEntry["check"] = (constants) => {
   if (constants.length % 3 !== 1) return { message: "expected three numbers for each subscript" };
@@ -324,74 +213,6 @@ function optional(name: string, type: string, constant = false) {
 
 const isTrue = (column: BatchColumn | undefined, row: number): boolean =>
   column !== undefined && column.values[row] === 1;
-
-function sort(row: Float64Array, descending: boolean, nullsFirst: boolean, context: FunctionContext): void {
-  const values = withoutNulls(row), count = values.length;
-  sortAscending(values, context);
-  if (descending) values.reverse();
-  if (nullsFirst) row.copyWithin(row.length - count, 0, count);
-  row.fill(NaN, nullsFirst ? 0 : count, nullsFirst ? row.length - count : row.length);
-}
-
-/** A run of this length is sorted in about a millisecond. */
-const RUN_ELEMENTS = 16_384;
-
-/**
- * Sorts runs and merges them pairwise, polling in between. `sort` without a comparison function is some ten times as
- * fast as with one.
- */
-function sortAscending(values: Float64Array, context: FunctionContext): void {
-  const count = values.length;
-  for (let at = 0; at < count; at += RUN_ELEMENTS) {
-    context.poll();
-    values.subarray(at, at + RUN_ELEMENTS).sort();
-  }
-  if (count <= RUN_ELEMENTS) return;
-  checkElements(count, context);
-  let from: Float64Array = values, to: Float64Array = new Float64Array(count);
-  for (let run = RUN_ELEMENTS; run < count; run *= 2) {
-    for (let at = 0; at < count; at += 2 * run) {
-      mergeRuns(from, to, at, Math.min(count, at + run), Math.min(count, at + 2 * run), context);
-    }
-    [from, to] = [to, from];
-  }
-  if (from !== values) values.set(from);
-}
-
-function mergeRuns(
-  from: Float64Array,
-  to: Float64Array,
-  start: number,
-  middle: number,
-  end: number,
-  context: FunctionContext,
-): void {
-  for (let a = start, b = middle, at = start; at < end;) {
-    context.poll();
-    for (const stop = Math.min(end, at + POLL_ELEMENTS); at < stop; at++) {
-      to[at] = b === end || (a < middle && from[a] <= from[b]) ? from[a++] : from[b++];
-    }
-  }
-}
-
-/** Shifts a row's elements to the right. */
-function shift(row: Float64Array, by: number, free: number): void {
-  const places = Math.max(-row.length, Math.min(row.length, by));
-  if (places >= 0) row.copyWithin(places, 0);
-  else row.copyWithin(0, -places);
-  row.fill(free, places >= 0 ? 0 : row.length + places, places >= 0 ? places : row.length);
-}
-
-/** As for `=` of DOUBLEs. */
-const areEqual = (a: number, b: number): boolean => Math.abs(a - b) <= DOUBLE_TOLERANCE;
-
-/** Insertion point of the value in an ascending or descending list, after equal values or before them. */
-function insertionPoint(values: Float64Array, value: number, before: boolean): number {
-  if (Number.isNaN(value)) return 1;
-  const ascending = values.length < 2 || values[0] <= values[values.length - 1];
-  const at = values.findIndex((other) => areEqual(other, value) ? before : ascending ? other > value : other < value);
-  return (at < 0 ? values.length : at) + 1;
-}
 
 const isFiller = (type: string): boolean =>
   (NUMBERS as readonly string[]).includes(type) || type === "NULL" || arrayDimensions(type) > 0;
