@@ -2,7 +2,7 @@
  * The interface through which the binders of expressions call each other, and the scope of an expression. `Expressions`
  * implements it.
  */
-import type { Expression, FunctionCall, Query } from "../ast.ts";
+import type { Expression, FunctionCall, OrderItem, Query } from "../ast.ts";
 import type { AggregateCall, Expr, SortKey } from "../plan.ts";
 import type { Binding, Names } from "./context.ts";
 import type { Constant } from "./literals.ts";
@@ -60,13 +60,20 @@ export interface UnnestSink {
   add(call: FunctionCall, scope: Scope): Expr;
 }
 
-/** Passed to the files that bind calls, comparisons and memberships, to bind their operands. */
 /** As many expressions. */
 export type Alike<T extends readonly Expr[]> = { -readonly [K in keyof T]: Expr };
 
+/** Passed to the files that bind calls, comparisons, CASE and the like, to bind their operands. */
 export interface ExpressionBinder {
   readonly binding: Binding;
   bind(e: Expression, scope: Scope): Expr;
+  /** Binds a condition. @throws at the expression if it is not BOOLEAN. */
+  condition(e: Expression, scope: Scope): Expr;
+  args(e: FunctionCall, scope: Scope): Expr[];
+  /** Binds an item of ORDER BY in a call. */
+  sortKey(item: OrderItem, scope: Scope): SortKey;
+  /** A call of a function. Errors are at the call or at the argument that does not fit. */
+  function(name: string, args: Expr[], at: number): Expr;
   operator(name: string, operands: Expr[], at: number): Expr;
   isNull(operand: Expr, at: number): Expr;
   negate(condition: Expr, at: number): Expr;
@@ -82,4 +89,6 @@ export interface ExpressionBinder {
    * Returns the constant value of `expr`, or undefined. `standIn` replaces a parameter whose value is not known yet.
    */
   constantOf(expr: Expr, standIn: Constant): Constant | undefined;
+  /** The null of the type, or false or 0 if the type has no null. */
+  nullOf(type: string): Constant;
 }

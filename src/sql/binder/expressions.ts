@@ -2,22 +2,21 @@
 import { notSupported, SqlError, SQLSTATE } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import { typeOf, type Value } from "../../types/mod.ts";
-import { arrayDimensions, asDecimal, decimalOf, decimalTag, geohashBits, parseGeohash } from "../../types/wide.ts";
+import { notOf } from "../../types/parse/values.ts";
+import { arrayDimensions, asDecimal, decimalOf, decimalTag } from "../../types/wide.ts";
 import type { Expression, FunctionCall, OrderItem, TypeName } from "../ast.ts";
-import { isOidType, oidOfText } from "./object-ids.ts";
-import type { AggregateCall, Expr, SortKey } from "../plan.ts";
-import { aggregateKind, bareCall, bindFunction, castEntry, parameterType, resolveOverload } from "./calls.ts";
+import { settingNames, settingOf } from "../client-settings.ts";
 import { SUBSCRIPT } from "../functions/arrays.ts";
-import { DECIMAL_TARGETS, scaledText } from "../functions/decimal.ts";
 import { JSON_TYPES } from "../functions/json.ts";
 import { callableNames, findOverload, isCalledBare } from "../functions/mod.ts";
-import { settingNames, settingOf } from "../client-settings.ts";
+import type { Expr, SortKey } from "../plan.ts";
+import { bindAggregate } from "./aggregates.ts";
+import { aggregateKind, bareCall, bindFunction, castEntry, parameterType } from "./calls.ts";
+import { bindCase, bindChoice, bindExtreme } from "./case.ts";
 import { bindComparison } from "./comparison.ts";
 import { type Binding, findVariable, typeMismatch, unknownFunction, unknownVariable, UNTYPED } from "./context.ts";
 import { convertCompared, convertConstant, fold } from "./convert.ts";
-import { type Alike, type ExpressionBinder, NO_CALLS_OF_ROWS, type Scope } from "./expression-binder.ts";
-import { bindIn } from "./membership.ts";
-import { metadataFunction } from "./metadata.ts";
+import type { Alike, ExpressionBinder, Scope } from "./expression-binder.ts";
 import {
   arrayLiteral,
   type Constant,
@@ -30,23 +29,13 @@ import {
   textLiteral,
   TRUE,
 } from "./literals.ts";
-import { and, hasParameter, not, rewrite, sizeOf } from "./plans.ts";
+import { bindIn } from "./membership.ts";
+import { metadataFunction } from "./metadata.ts";
+import { isOidType, oidOfText } from "./object-ids.ts";
+import { and, hasParameter, not, sizeOf } from "./plans.ts";
 import { candidates, lookUp } from "./scope.ts";
-import { choiceOf, DISTINCT_FORMS } from "./text.ts";
-import { tolerant } from "./tolerant.ts";
-import {
-  branchType,
-  computedTag,
-  displayName,
-  isCastOfLong,
-  isInteger,
-  isNumber,
-  isText,
-  isTextOrChar,
-  isTime,
-  tagOfType,
-} from "./types.ts";
-import { notOf } from "../../types/parse/values.ts";
+import { computedTag, displayName, isCastOfLong, isInteger, isNumber, isText, isTime, tagOfType } from "./types.ts";
+import { decimalCast, exactDecimal, shapedCast } from "./wide-casts.ts";
 
 const INT_MAX = 2147483647;
 
@@ -148,7 +137,7 @@ export class Expressions implements ExpressionBinder {
         return this.cast(operand, tag, e.at);
       }
       case "case":
-        return this.caseOf(e, scope);
+        return bindCase(this, e, scope);
       case "call":
         return this.call(e, scope);
       case "query":
@@ -364,42 +353,6 @@ export class Expressions implements ExpressionBinder {
     return this.cast(arg, decimalTag(digits, 0), at);
   }
 
-  /** A cast to DECIMAL, or from DECIMAL to a number. Undefined for other casts. */
-  private decimalCast(expr: Expr, tag: string, at: number): Expr | undefined {
-    const { type } = expr;
-    if (decimalOf(tag) !== undefined) {
-      if (!isNumber(type) && !isTime(type) && !isTextOrChar(type) && decimalOf(type) === undefined) return undefined;
-      const position = decimalOf(type) === undefined ? this.binding.positionOf(expr) : at;
-      return { kind: "call", function: `cast_DECIMAL(${type})`, args: [expr], type: tag, at: position };
-    }
-    if (decimalOf(type) === undefined || !DECIMAL_TARGETS.has(tag)) return undefined;
-    return { kind: "call", function: `decimal_${tag}(${type})`, args: [expr], type: tag, at };
-  }
-
-  /** A cast to a geohash or an array. Undefined for other casts. */
-  private shapedCast(expr: Expr, tag: string, at: number): Expr | undefined {
-    const { type } = expr, bits = geohashBits(tag);
-    if (bits !== undefined) {
-      const value = expr.kind === "constant" ? expr.value : undefined;
-      if (typeof value === "string" && value !== "" && parseGeohash(value, bits) === undefined) {
-        throw new SqlError(notOf(value, displayName(tag)), this.binding.positionOf(expr), SQLSTATE.invalidText);
-      }
-      const isLonger = (geohashBits(type) ?? 0) >= bits;
-      if (!isLonger && !isText(type) && type !== "CHAR" && !isInteger(type)) return undefined;
-      const source = type === "CHAR"
-        ? this.cast(expr, "STRING", at)
-        : isInteger(type)
-        ? this.cast(expr, "LONG", at)
-        : expr;
-      return { kind: "call", function: `cast_GEOHASH(${source.type})`, args: [source], type: tag, at };
-    }
-    const dimensions = arrayDimensions(tag);
-    const from = arrayDimensions(type), isWidened = from > 0 && from < dimensions;
-    if (dimensions === 0 || !(isTextOrChar(type) || isNumber(type) || isWidened)) return undefined;
-    const source = isText(type) || isWidened ? expr : this.cast(expr, type === "CHAR" ? "STRING" : "DOUBLE", at);
-    return { kind: "call", function: `cast_ARRAY(${source.type})`, args: [source], type: tag, at };
-  }
-
   /** Converts INT constants to LONG if their sum, difference or product overflows INT, unless the result wraps to the null of INT. */
   private wideOperands(operator: "+" | "-" | "*", args: Expr[], at: number): Expr[] {
     if (args.length !== 2 || args.some((arg) => arg.type !== "INT")) return args;
@@ -509,80 +462,6 @@ export class Expressions implements ExpressionBinder {
     return constant(converted, type);
   }
 
-  private caseOf(e: Extract<Expression, { kind: "case" }>, scope: Scope): Expr {
-    const choice = choiceOf(e);
-    if (choice !== undefined) this.refuseTwins(choice.whens, scope);
-    const operand = e.operand === undefined ? undefined : this.bind(e.operand, scope);
-    // The operand is copied into the condition of each branch.
-    if (operand !== undefined) this.binding.spend(sizeOf(operand) * (e.branches.length - 1), e.at);
-    const whens = e.branches.map((branch) => {
-      if (operand === undefined) return this.condition(branch.when, scope);
-      const value = this.bind(branch.when, scope);
-      refuseUnlikeText(operand, value, branch.when.at);
-      return bindComparison(this, "=", operand, value, branch.when.at);
-    });
-    const values = [...e.branches.map((branch) => branch.then), ...(e.otherwise === undefined ? [] : [e.otherwise])];
-    const bound = this.settleAlike(values.map((value, i) => this.branch(value, whens[i], scope)));
-    const type = this.branchesType(bound, values, choice !== undefined && e.otherwise !== undefined);
-    const branches = e.branches.map((_, i) => ({ when: whens[i]!, then: this.cast(bound[i]!, type, values[i]!.at) }));
-    const otherwise = e.otherwise === undefined ? this.nullOf(type) : this.cast(bound.at(-1)!, type, e.otherwise.at);
-    return { kind: "case", branches, otherwise, type };
-  }
-
-  /**
-   * The value after THEN or ELSE. Values that are not supported become NULL if the constant columns of the catalogue
-   * rule the branch out.
-   */
-  private branch(value: Expression, when: Expr | undefined, scope: Scope): Expr {
-    if (when === undefined || !this.isNever(when, scope)) return this.bind(value, scope);
-    return tolerant(() => this.bind(value, scope)) ?? NULL_CONSTANT;
-  }
-
-  private isNever(when: Expr, { columns }: Scope): boolean {
-    let hasKnown = false;
-    const known = rewrite(when, (e) => {
-      if (e.kind !== "column") return undefined;
-      const value = columns.find(({ index }) => index === e.index)?.known;
-      if (value === undefined) return undefined;
-      hasKnown = true;
-      return { kind: "constant", value, type: e.type };
-    });
-    return hasKnown && fold(known, this.binding)?.value === false;
-  }
-
-  /**
-   * The common type of all branches. `elseFirst`: ELSE is considered first. @throws at the first branch whose type does
-   * not match the previous ones.
-   */
-  private branchesType(bound: Expr[], values: Expression[], elseFirst: boolean): string {
-    const indices = bound.map((_, i) => i);
-    if (elseFirst) indices.unshift(indices.pop()!);
-    let type = bound[indices[0]!]!.type;
-    for (const i of indices) {
-      const common = branchType(type, bound[i]!.type) ?? typeOfTexts(type, bound, i);
-      if (common === undefined) {
-        throw typeMismatch(
-          `the branches of CASE differ: ${displayName(type)} and ${displayName(bound[i]!.type)}`,
-          values[i]!.at,
-        );
-      }
-      type = common;
-    }
-    return type;
-  }
-
-  /** Refuses a CASE with the same constant twice. */
-  private refuseTwins(whens: Expression[], scope: Scope): void {
-    const seen = new Set<string>();
-    for (const when of whens) {
-      if (when.kind !== "number" && when.kind !== "string") continue;
-      const { value } = this.bind(when, scope) as Constant;
-      const key = `${when.kind} ${value}`;
-      if (seen.has(key)) throw new SqlError(`CASE has two branches for ${value}`, when.at, SQLSTATE.syntax);
-      seen.add(key);
-    }
-  }
-
   nullOf(type: string): Constant {
     return constant(nullValue(type), type);
   }
@@ -613,7 +492,7 @@ export class Expressions implements ExpressionBinder {
     }
     // Their low 64 bits count, as for LONG.
     if (settled.type === "LONG256" && isCastOfLong(tag)) return this.cast(this.cast(settled, "LONG", at), target, at);
-    const shaped = this.decimalCast(settled, tag, at) ?? this.shapedCast(settled, tag, at);
+    const shaped = decimalCast(this, settled, tag, at) ?? shapedCast(this, settled, tag, at);
     if (shaped !== undefined) return this.binding.at(shaped, at);
     const entry = castEntry(tag, settled.type, settled.kind === "constant" ? settled.value : undefined);
     if (entry !== undefined && "problem" in entry) {
@@ -667,7 +546,7 @@ export class Expressions implements ExpressionBinder {
     }
     if (name.startsWith("array_elem_") && e.args.length > 1) return this.function(name, this.args(e, scope), e.at);
     if (kind === "window") throw new SqlError(`${e.name} needs OVER`, e.at, SQLSTATE.grouping);
-    if (kind === "aggregate" || (kind === "none" && e.distinct)) return this.aggregate(e, name, scope);
+    if (kind === "aggregate" || (kind === "none" && e.distinct)) return bindAggregate(this, e, name, scope);
     if (name === "current_setting") return this.currentSetting(e, this.args(e, scope));
     if (name === "pg_backend_pid" && e.args.length === 0) return constant(this.binding.connectionNumber(), "INT");
     if (name === "unnest") {
@@ -688,18 +567,8 @@ export class Expressions implements ExpressionBinder {
       );
     }
     const args = this.args(e, scope);
-    if (name === "greatest" || name === "least") return this.extreme(name, args, e);
-    return this.chosen(name, args, e) ?? this.function(name, args, e.at);
-  }
-
-  /** NULL is never the greatest or least: as a BYTE or SHORT it would be 0. */
-  private extreme(name: string, args: Expr[], e: FunctionCall): Expr {
-    const kept = [...args.keys()].filter((i) => args[i]!.type !== "NULL");
-    if (kept.length === 0 && args.length > 0) return this.nullOf("STRING");
-    const [only] = kept;
-    if (kept.length === 1 && decimalOf(args[only!]!.type) !== undefined) return args[only!]!;
-    const call = { ...e, args: kept.map((i) => e.args[i]!) }, values = kept.map((i) => args[i]!);
-    return this.chosen(name, values, call) ?? this.function(name, values, e.at);
+    if (name === "greatest" || name === "least") return bindExtreme(this, name, args, e);
+    return bindChoice(this, name, args, e) ?? this.function(name, args, e.at);
   }
 
   /**
@@ -721,81 +590,8 @@ export class Expressions implements ExpressionBinder {
     throw new SqlError(`there is no setting ${name}${hint}`, e.args[0]!.at, SQLSTATE.undefinedObject);
   }
 
-  /** There are no kernels for DECIMAL and LONG256, so functions that choose an argument are rewritten as CASE. */
-  private chosen(name: string, given: Expr[], e: FunctionCall): Expr | undefined {
-    if (given.length < 2 || !given.some(({ type }) => decimalOf(type) !== undefined || type === "LONG256")) {
-      return undefined;
-    }
-    const args: Expr[] = this.settleAlike(given);
-    const isSet = (expr: Expr) => not(this.isNull(expr, e.at), e.at);
-    if (name === "nullif" && args.length === 2) {
-      const [value, unwanted] = args as [Expr, Expr], own = asDecimal(value.type);
-      if (own === undefined) return undefined;
-      const type = decimalTag(own.precision, own.scale);
-      const when = this.operator("=", [value, unwanted], e.at);
-      const otherwise = this.cast(value, type, e.args[0]!.at);
-      return { kind: "case", branches: [{ when, then: this.nullOf(type) }], otherwise, type };
-    }
-    const isOrdered = name === "greatest" || name === "least";
-    if (!isOrdered && name !== "coalesce" && name !== "nvl") return undefined;
-    // As with a number of each other kind, the greater of a DECIMAL and a DOUBLE is a DOUBLE.
-    if (isOrdered && args.some(({ type }) => type === "DOUBLE" || type === "FLOAT")) {
-      return this.function(name, args.map((arg, i) => this.cast(arg, "DOUBLE", e.args[i]!.at)), e.at);
-    }
-    const type = this.branchesType(args, e.args, false);
-    if (isOrdered && decimalOf(type) === undefined) return undefined;
-    const values = args.map((arg, i) => this.cast(arg, type, e.args[i]!.at));
-    const branches = values.slice(0, -1).map((then) => {
-      const beaten = values.filter((other) => isOrdered && other !== then).map((other) => {
-        const isBeyond = this.operator(name === "greatest" ? ">=" : "<=", [then, other], e.at);
-        return this.function("or", [isBeyond, this.isNull(other, e.at)], e.at);
-      });
-      return { when: beaten.reduce((all, each) => this.function("and", [all, each], e.at), isSet(then)), then };
-    });
-    return { kind: "case", branches, otherwise: values.at(-1)!, type };
-  }
-
   args(e: FunctionCall, scope: Scope): Expr[] {
     return e.args.map((arg) => this.bind(arg, scope));
-  }
-
-  private aggregate(e: FunctionCall, name: string, scope: Scope): Expr {
-    if (scope.aggregates === undefined) {
-      const at = scope.isWindow ? 0 : e.at;
-      throw new SqlError(`the aggregate ${e.name} is not allowed here`, at, SQLSTATE.grouping);
-    }
-    const call = this.aggregateCall(e, name, scope);
-    if (e.orderBy !== undefined) {
-      if (scope.aggregateOrder === undefined) throw notSupported("ORDER BY in an aggregate here", e.orderBy[0]!.at);
-      const inner: Scope = { ...scope, ...NO_CALLS_OF_ROWS, aliases: undefined };
-      scope.aggregateOrder(e.orderBy.map((item) => this.sortKey(item, inner)), call);
-    }
-    const index = scope.shareAggregates === false
-      ? scope.aggregates.push(call) - 1
-      : sharedIndex(scope.aggregates, call);
-    return { kind: "placeholder", of: "aggregate", index, type: call.type };
-  }
-
-  /** Binds an aggregate's call, with its arguments over the input. */
-  aggregateCall(e: FunctionCall, name: string, scope: Scope): AggregateCall {
-    const actual = e.distinct ? DISTINCT_FORMS[name] : name;
-    if (actual === undefined) throw notSupported(`${e.name}(DISTINCT)`, e.args[0]?.at ?? e.at);
-    const inner: Scope = { ...scope, ...NO_CALLS_OF_ROWS, windows: scope.windows, aliases: undefined };
-    const star = e.args.length === 1 && e.args[0]!.kind === "star";
-    if (star && name !== "count") {
-      throw new SqlError(`${e.name} takes no star`, e.args[0]!.at, SQLSTATE.undefinedFunction);
-    }
-    const args = star ? [] : this.args(e, inner).map((arg) => this.typedNull(actual, arg));
-    const resolved = resolveOverload(this, actual, args, e.at, "function");
-    if (resolved.isWindow) throw new SqlError(`${e.name} needs OVER`, e.at, SQLSTATE.grouping);
-    return { function: resolved.id, args: resolved.args, distinct: false, type: resolved.type, at: e.at };
-  }
-
-  /** NULL as an argument of an aggregate becomes a number for sum and avg, and a text for min and max. */
-  private typedNull(aggregate: string, arg: Expr): Expr {
-    if (arg.type !== "NULL") return arg;
-    if (aggregate === "sum" || aggregate === "avg") return this.nullOf("DOUBLE");
-    return aggregate === "min" || aggregate === "max" ? this.nullOf("STRING") : arg;
   }
 
   /** Binds an item of ORDER BY inside a window. */
@@ -804,59 +600,6 @@ export class Expressions implements ExpressionBinder {
     return { expression, descending: item.descending, nulls: item.nulls };
   }
 }
-
-const indicesOf = new WeakMap<AggregateCall[], Map<string, number>>();
-
-/** Returns the index of an equal call in `calls`, after adding the call if there is none. */
-function sharedIndex(calls: AggregateCall[], call: AggregateCall): number {
-  let indices = indicesOf.get(calls);
-  if (indices === undefined) indicesOf.set(calls, indices = new Map());
-  const key = textOf(call);
-  let index = indices.get(key);
-  if (index === undefined) indices.set(key, index = calls.push(call) - 1);
-  return index;
-}
-
-/** The call as a text, without positions, which do not affect the result. */
-function textOf(call: AggregateCall): string {
-  return JSON.stringify([call.function, call.args], (key, value) => {
-    if (key === "at") return undefined;
-    if (typeof value === "bigint") return `${value}n`;
-    return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
-  });
-}
-
-/** UUID or IPv4, if branch `i` or all those before it are texts, which can be read as that. Texts of columns that cannot give null. */
-function typeOfTexts(type: string, bound: readonly Expr[], i: number): string | undefined {
-  const own = bound[i]!;
-  const isText = ({ kind, type }: Expr) =>
-    type === "STRING" || type === "VARCHAR" || kind === "constant" && isTextOrChar(type);
-  if (TYPES_OF_TEXTS.has(type) && isText(own)) return type;
-  const others = bound.filter((branch) => branch.type !== own.type && branch.type !== "NULL");
-  return TYPES_OF_TEXTS.has(own.type) && others.every(isText) ? own.type : undefined;
-}
-const TYPES_OF_TEXTS = new Set(["UUID", "IPv4"]);
-
-/** Refuses a branch of another type in a CASE over a text. */
-function refuseUnlikeText(operand: Expr, value: Expr, at: number): void {
-  if (!isText(operand.type) || isTextOrChar(value.type) || value.type === "NULL" || value.type === UNTYPED) return;
-  throw typeMismatch(`CASE over ${displayName(operand.type)} has a branch for ${displayName(value.type)}`, at);
-}
-
-/**
- * A number as it is written, with all of its digits, for a cast to DECIMAL. Undefined for others.
- * @throws if it does not fit; further decimals of a negative number are left out.
- */
-function exactDecimal(written: Expression, tag: string): Constant | undefined {
-  const decimal = decimalOf(tag), isNegative = written.kind === "unary" && written.operator === "-";
-  const number = isNegative ? written.operand : written;
-  if (decimal === undefined || number.kind !== "number" || !PLAIN_NUMBER.test(number.text)) return undefined;
-  const value = scaledText(number.text.replaceAll("_", ""), decimal, isNegative);
-  if (value !== undefined) return constant(isNegative ? -value : value, tag);
-  throw new SqlError(`${number.text} does not fit ${displayName(tag)}`, number.at, SQLSTATE.outOfRange);
-}
-/** Without a letter for its type. */
-const PLAIN_NUMBER = /^[\d_]*\.?[\d_]*(?:e[+-]?\d+)?$/i;
 
 /** True for literals. They are not counted, because lists of values may be long. */
 function isValue(e: Expression): boolean {
