@@ -10,21 +10,20 @@
 import { assert } from "../assert.ts";
 import { ConfigError, SqlError, SQLSTATE } from "../errors.ts";
 import type { NewTable } from "../sql/plan.ts";
-import { BLOCK_KIND, FLAG_LAST } from "./wal/format.ts";
 import { AccessRecords } from "./access.ts";
 import { BackgroundFlush } from "./background-flush.ts";
 import { CatalogFile } from "./catalog-file.ts";
 import { Commits } from "./commits.ts";
 import { Numbers } from "./numbers.ts";
 import { Seal } from "./seal.ts";
-import { type Definition, encodeBatch, encodePlaces, openedBatch } from "./blocks.ts";
-import { toJson } from "./bytes.ts";
+import type { Definition } from "./blocks.ts";
+import { type AddColumns, Changes, type Creation, nameIsTaken } from "./changes.ts";
 import { ChunkMaker } from "./chunks.ts";
 import type { Command, Outcome } from "./commands.ts";
-import type { AccessChange, AppendBatch, ChangedBatch, TableRows, TableSchema } from "./contract.ts";
+import type { AppendBatch, TableSchema } from "./contract.ts";
 import { dictionaryPath } from "./checkpoint.ts";
 import { DataFiles, OpenFiles } from "./datafile.ts";
-import { applyToTable, creation, definitionOf, newSchema, partitionMoves, removal } from "./definitions.ts";
+import { applyToTable, definitionOf, newSchema, partitionMoves, removal } from "./definitions.ts";
 import { SymbolTable } from "./dictionary.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { Conversion } from "./conversion.ts";
@@ -40,9 +39,7 @@ import { Publisher } from "./publisher.ts";
 import { openTable } from "./opening.ts";
 import type { WriterOptions } from "./options.ts";
 import { recover } from "./recovery.ts";
-import { inTableOrder } from "./row-ids.ts";
-import { ofPresentColumns } from "./former-columns.ts";
-import { checkBatch, checkUpdate, type Rows, toRows } from "./rows.ts";
+import { type Rows, toRows } from "./rows.ts";
 import { columnById } from "./schema.ts";
 import { Repack } from "./repack.ts";
 import { DiskReserve } from "./reserve.ts";
@@ -62,6 +59,7 @@ export class TableStore implements Store {
   readonly publisher: Publisher;
   readonly flusher: Flusher;
   readonly background: BackgroundFlush;
+  private readonly changes = new Changes(this);
   readonly transactions = new Transactions(this);
   readonly loads = new Loads(this, () => this.checkpoints.make());
   readonly memory: WriterMemory;
@@ -81,7 +79,7 @@ export class TableStore implements Store {
   private readonly conversion = new Conversion(this, this.idle);
   private readonly repack: Repack;
   private readonly merges: LateMerges;
-  readonly expiry = new Expiry(this, (table, moves) => this.define(table, { op: "partitions", moves }));
+  readonly expiry = new Expiry(this, (table, moves) => this.changes.define(table, { op: "partitions", moves }));
   private lock: { release(): void };
 
   /** Opens or creates the database. @throws {ConfigError} when another process has it open. */
@@ -150,11 +148,10 @@ export class TableStore implements Store {
       const group = commands.slice(k, end);
       try {
         if (this.closed) throw new Error("the database is closed");
-        if (group[0].kind === "createTable") outcomes.push(...this.createGroup(group as Creation[]));
+        if (group[0].kind === "createTable") outcomes.push(...this.changes.create(group as Creation[]));
         else if (group[0].kind === "append") {
-          const appends = group as (Command & { kind: "append" })[];
-          outcomes.push(...this.appendGroup(appends.map(({ changes }) => opened(changes))));
-        } else if (group.length > 1) outcomes.push(...this.addColumnsGroup(group as AddColumns[]));
+          outcomes.push(...this.changes.append(group as (Command & { kind: "append" })[]));
+        } else if (group.length > 1) outcomes.push(...this.changes.addColumns(group as AddColumns[]));
         else outcomes.push({ value: this.executeOne(group[0]) });
       } catch (error) {
         for (let n = 0; n < group.length; n++) outcomes.push({ error });
@@ -229,37 +226,37 @@ export class TableStore implements Store {
     switch (command.kind) {
       case "dropTable": {
         const table = this.find(command.tableId);
-        return this.define(table, removal(table.schema, command.permissions));
+        return this.changes.define(table, removal(table.schema, command.permissions));
       }
       case "truncate":
-        return this.define(this.table(command.tableId), { op: "truncate" });
+        return this.changes.define(this.table(command.tableId), { op: "truncate" });
       case "rename": {
         const table = this.table(command.tableId);
         this.checkNameIsFree(command.to);
-        return this.define(table, definitionOf(table, command));
+        return this.changes.define(table, definitionOf(table, command));
       }
       case "addColumns":
       case "dropColumns":
       case "renameColumn":
       case "setColumn": {
         const table = this.table(command.tableId);
-        return this.define(table, definitionOf(table, command));
+        return this.changes.define(table, definitionOf(table, command));
       }
       case "setOptions": {
         const table = this.table(command.tableId);
-        this.define(table, definitionOf(table, command));
+        this.changes.define(table, definitionOf(table, command));
         return this.expiry.drop([table]);
       }
       case "partitions": {
         const table = this.table(command.tableId);
-        return this.define(table, partitionMoves(table, command.moves));
+        return this.changes.define(table, partitionMoves(table, command.moves));
       }
       case "update":
-        return this.update(this.table(command.tableId), command.batches);
+        return this.changes.update(this.table(command.tableId), command.batches);
       case "delete":
-        return this.delete(this.table(command.tableId), command.batches);
+        return this.changes.delete(this.table(command.tableId), command.batches);
       case "changeAccess":
-        return this.changeAccess(command.changes);
+        return this.changes.changeAccess(command.changes);
       case "change":
       case "fork":
       case "rollbackTo":
@@ -323,213 +320,6 @@ export class TableStore implements Store {
     );
   }
 
-  private changeAccess(changes: readonly AccessChange[]): undefined {
-    this.seal.check();
-    this.access.check(changes);
-    const records = changes.map(({ key, after }) => [key, after] as const);
-    const info = { kind: BLOCK_KIND.access, flags: FLAG_LAST, tableId: 0, schemaVersion: 0 };
-    const lsns = this.commits.write((log) => [log.add(info, [toJson(records)])]);
-    this.commits.apply(lsns, [], () => this.access.apply(records, lsns[0]));
-    this.commits.count(1);
-  }
-
-  private createGroup(commands: readonly Creation[]): Outcome[] {
-    const outcomes: Outcome[] = commands.map(() => ({}));
-    const names = new Set<string>();
-    const accepted = commands.flatMap((command, place) => {
-      const { table, rows = [], creator } = command, name = table.name.toLowerCase();
-      try {
-        if (names.has(name)) throw nameIsTaken(table.name);
-        const schema = this.newSchema(table, names.size);
-        for (const batch of rows) checkBatch(schema, batch);
-        names.add(name);
-        return [{ command, place, schema, rows, definition: creation(schema, creator), lsns: [0, 0] }];
-      } catch (error) {
-        outcomes[place] = { error };
-        return [];
-      }
-    });
-    if (accepted.length === 0) return outcomes;
-    try {
-      const lsns = this.commits.write((log) =>
-        accepted.flatMap((created) => {
-          const { schema, rows, definition } = created;
-          const info = { tableId: schema.id, schemaVersion: 0 };
-          const last = (k: number) => (k === rows.length ? FLAG_LAST : 0);
-          const lsns = [log.add({ ...info, kind: BLOCK_KIND.definition, flags: last(0) }, [toJson(definition)])];
-          rows.forEach((batch, k) =>
-            lsns.push(log.add({ ...info, kind: BLOCK_KIND.append, flags: last(k + 1) }, encodeBatch(schema, batch)))
-          );
-          created.lsns = [lsns[0], lsns.at(-1)!];
-          return lsns;
-        })
-      );
-      for (const _ of accepted) this.numbers.takeTableId();
-      this.commits.apply(lsns, [], () => {
-        for (const { schema, rows, definition, lsns: [first, last] } of accepted) {
-          const table = this.applyCreate(schema);
-          this.access.follow(definition.access, first);
-          table.lsn = last;
-          this.applyRows(table, rows);
-        }
-      }, () => {
-        for (const { schema } of accepted) {
-          const table = this.tables.get(schema.id);
-          this.tables.delete(schema.id);
-          if (table !== undefined) this.publisher.forget(table);
-        }
-      });
-      this.commits.count(accepted.length, accepted.flatMap(({ rows }) => rows));
-      this.expiry.drop(accepted.map(({ schema }) => this.tables.get(schema.id)!));
-      for (const { place, schema } of accepted) outcomes[place] = { value: schema.id };
-    } catch (error) {
-      // One of them may be at fault: make the others separately.
-      for (const { command, place } of accepted) {
-        outcomes[place] = accepted.length === 1 ? { error } : this.createGroup([command])[0];
-      }
-    }
-    return outcomes;
-  }
-
-  private appendGroup(commands: readonly OpenedRows[][]): Outcome[] {
-    const outcomes: Outcome[] = commands.map(() => ({}));
-    const accepted = commands.filter((changes, k) => {
-      try {
-        this.seal.check();
-        for (const change of changes) {
-          const { schema } = this.table(change.tableId);
-          change.batches = change.batches.map((batch) => ofPresentColumns(schema, batch));
-          for (const batch of change.batches) checkBatch(schema, batch);
-        }
-        return changes.some(({ batches }) => batches.length > 0);
-      } catch (error) {
-        outcomes[k] = { error };
-        return false;
-      }
-    });
-    if (accepted.length === 0) return outcomes;
-    try {
-      const byTable = new Map<Table, { batches: AppendBatch[]; lsn: number }>();
-      const lsns = this.commits.write((log) => {
-        const lsns: number[] = [];
-        for (const changes of accepted) {
-          const flat = changes.flatMap(({ tableId, batches }) => batches.map((batch) => ({ tableId, batch })));
-          flat.forEach(({ tableId, batch }, k) => {
-            const table = this.tables.get(tableId)!;
-            const { schema } = table;
-            const flags = k === flat.length - 1 ? FLAG_LAST : 0;
-            const info = { kind: BLOCK_KIND.append, flags, tableId, schemaVersion: schema.schemaVersion };
-            const lsn = log.add(info, encodeBatch(schema, batch));
-            lsns.push(lsn);
-            const entry = byTable.get(table);
-            if (entry === undefined) byTable.set(table, { batches: [batch], lsn });
-            else entry.batches.push(batch), entry.lsn = lsn;
-          });
-        }
-        return lsns;
-      });
-      this.commits.apply(lsns, [...byTable.keys()], () => {
-        for (const [table, { batches, lsn }] of byTable) {
-          this.applyRows(table, batches);
-          table.lsn = lsn;
-        }
-      });
-      this.commits.count(accepted.length, [...byTable.values()].flatMap(({ batches }) => batches));
-      this.expiry.drop(byTable.keys());
-    } catch (error) {
-      // One table may be at fault (a damaged segment): apply the other commands separately.
-      commands.forEach((command, k) => {
-        if (accepted.includes(command)) {
-          outcomes[k] = accepted.length === 1 ? { error } : this.appendGroup([command])[0];
-        }
-      });
-    }
-    return outcomes;
-  }
-
-  private update(table: Table, batches: readonly ChangedBatch[]): undefined {
-    this.seal.check();
-    const { ordinals, columns } = inTableOrder(table, batches);
-    if (ordinals.length === 0) return;
-    const change: AppendBatch = { rowCount: ordinals.length, columns };
-    checkUpdate(table.schema, change);
-    this.changeRows(
-      table,
-      BLOCK_KIND.update,
-      encodeBatch(table.schema, change, encodePlaces(ordinals, table.segments)),
-      () => table.update(ordinals, columns),
-    );
-  }
-
-  private delete(table: Table, batches: readonly ChangedBatch[]): undefined {
-    this.seal.check();
-    const { ordinals } = inTableOrder(table, batches);
-    if (ordinals.length === 0) return;
-    const payload = [encodePlaces(ordinals, table.segments)];
-    this.changeRows(table, BLOCK_KIND.delete, payload, () => table.delete(ordinals));
-  }
-
-  private changeRows(table: Table, kind: number, payload: Uint8Array[], apply: () => void): void {
-    const info = { kind, flags: FLAG_LAST, tableId: table.schema.id, schemaVersion: table.schema.schemaVersion };
-    const write = () => this.commits.write((log) => [log.add(info, payload)]);
-    const lsns = kind === BLOCK_KIND.delete ? this.reserve.use(write) : write();
-    this.commits.apply(lsns, [table], () => {
-      apply();
-      table.lsn = lsns[0];
-    });
-    this.commits.count(1);
-  }
-
-  private addColumnsGroup(commands: readonly AddColumns[]): Outcome[] {
-    const outcomes: Outcome[] = commands.map(() => ({}));
-    const accepted = commands.flatMap((command, place) => {
-      try {
-        const table = this.table(command.tableId);
-        return [{ place, table, definition: definitionOf(table, command) }];
-      } catch (error) {
-        outcomes[place] = { error };
-        return [];
-      }
-    });
-    try {
-      if (accepted.length > 0) this.defineAll(accepted);
-    } catch {
-      // One of them may be at fault: make the others separately.
-      for (const { place, table, definition } of accepted) {
-        try {
-          this.define(table, definition);
-        } catch (error) {
-          outcomes[place] = { error };
-        }
-      }
-    }
-    return outcomes;
-  }
-
-  private define(table: Table, definition: Definition): undefined {
-    this.defineAll([{ table, definition }]);
-  }
-
-  /** Makes definitions of different tables durable together. */
-  private defineAll(all: readonly { table: Table; definition: Definition }[]): void {
-    this.seal.check();
-    const write = () =>
-      this.commits.write((log) =>
-        all.map(({ table: { schema: { id: tableId, schemaVersion } }, definition }) => {
-          const info = { kind: BLOCK_KIND.definition, flags: FLAG_LAST, tableId, schemaVersion };
-          return log.add(info, [toJson(definition)]);
-        })
-      );
-    const lsns = all.some(({ definition }) => definition.op === "schema") ? write() : this.reserve.use(write);
-    this.commits.apply(lsns, all.map(({ table }) => table), () => {
-      all.forEach(({ table, definition }, k) => {
-        this.applyDefinition(table, definition, lsns[k]);
-        this.access.follow(definition.access, lsns[k]);
-      });
-    });
-    this.commits.count(all.length);
-  }
-
   // ---- also used by opening and recovery
 
   /** Reads a table that has not been opened since the start, and publishes it, or as much of it as memory allowed. */
@@ -549,15 +339,6 @@ export class TableStore implements Store {
       this.publisher.publish();
     }
     this.expiry.drop([table]);
-  }
-
-  private applyCreate(schema: TableSchema): Table {
-    const table = this.newTable(schema);
-    this.makeDirectory(table);
-    table.changed = true;
-    this.tables.set(schema.id, table);
-    this.publisher.touch(table);
-    return table;
   }
 
   /**
@@ -674,7 +455,7 @@ export class TableStore implements Store {
     }
   }
 
-  // ---- looking things up
+  // ---- lookups
 
   /** Returns an open, undamaged table. */
   table(id: number): Table {
@@ -699,9 +480,6 @@ export class TableStore implements Store {
   }
 }
 
-type Creation = Extract<Command, { kind: "createTable" }>;
-type AddColumns = Extract<Command, { kind: "addColumns" }>;
-
 /** The end of the commands from `start` on that add columns, each to another table: what a command adds depends on the columns before. */
 function endOfAdditions(commands: readonly Command[], start: number): number {
   const tables = new Set<number>();
@@ -711,17 +489,4 @@ function endOfAdditions(commands: readonly Command[], start: number): number {
     tables.add(command.tableId);
   }
   return end;
-}
-
-function nameIsTaken(name: string): SqlError {
-  return new SqlError(`Cannot use the name ${name}: there is such a table`, 0, SQLSTATE.duplicateTable);
-}
-
-interface OpenedRows {
-  tableId: number;
-  batches: AppendBatch[];
-}
-
-function opened(changes: readonly TableRows[]): OpenedRows[] {
-  return changes.map(({ tableId, batches }) => ({ tableId, batches: batches.map(openedBatch) }));
 }
