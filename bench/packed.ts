@@ -1,6 +1,6 @@
 /**
  * The packed suite: the queries of the benchmark, or those of sensors, over encoded and over raw columns, in two servers in turn, statistics off. First with a pool that
- * has room for the values of either, then from the page cache, with one that is too small for either. Prints medians of time and of the servers'
+ * holds the values of either, then from the page cache, with one that is too small for either. Prints medians of time and of the servers'
  * processor time, and their ratios: raw to encoded.
  */
 import { startServer, type TestServer } from "./server.ts";

@@ -1,5 +1,6 @@
 /**
- * Ends requests that hold room others wait for, while their clients send too slowly. Otherwise a client that sends nothing would keep the room.
+ * Ends requests whose clients send too slowly while they hold memory that others wait for. Otherwise a client that sends nothing would keep the
+ * memory.
  */
 
 /** The client of a request whose bytes are still to come. */
@@ -45,7 +46,7 @@ export class SlowSenders {
     for (const [sender, pace] of this.paces) {
       const bytes = sender.receivedBytes - pace.receivedBytes;
       pace.receivedBytes += bytes;
-      // After a time in which nobody waited, the last look was long ago.
+      // After a time in which no request waited, the last look was long ago.
       if (!sender.isAwaited || passedMs > 2 * LOOK_MS) continue;
       pace.pauseMsLeft = Math.min(PAUSE_MS_MAX, pace.pauseMsLeft - passedMs + bytes / BYTES_A_MS_MIN);
       if (pace.pauseMsLeft >= 0) continue;

@@ -30,7 +30,7 @@ async function send(server: TestServer, from: number, count: number): Promise<vo
   assert.equal(reply.status, 204, await reply.text());
 }
 
-/** Ends a query worker. Main hears of it before anything else is sent, which would fail with the worker otherwise. */
+/** Ends a query worker. Main knows of it before anything else is sent, which would fail with the worker otherwise. */
 async function failWorker(server: TestServer): Promise<void> {
   const failures = () => server.output().split("failed and is replaced").length;
   const before = failures();

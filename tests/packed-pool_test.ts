@@ -1,4 +1,4 @@
-/** Answers are the same with a pool that has no room for the columns, so that scans decode them each time. Takes some 15 s. */
+/** Answers are the same with a pool that is too small for the columns, so that scans decode them each time. Takes some 15 s. */
 import assert from "node:assert/strict";
 import { startServer } from "./server.ts";
 

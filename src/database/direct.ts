@@ -478,7 +478,7 @@ class DirectRun {
     for (let batch = operator.next(); batch && !output.finished; batch = operator.next()) {
       output.begin(batch);
       for (let piece = output.next(lends); piece !== undefined; piece = output.next(lends)) {
-        // Most answers are one piece. A list that grows takes room for 17.
+        // Most answers are one piece. A list that grows allocates 17 elements.
         if (pieces === undefined) pieces = [piece];
         else pieces.push(piece);
         context.poll();

@@ -171,7 +171,7 @@ export class MaterializedViews {
       await writer.open(baseId);
       if (periodHiMicros !== undefined) await writer.open(state.id);
       const base = catalogue.tableById(baseId);
-      // In one go, so that nobody sees a view as up to date whose held rows are not known yet.
+      // In one go, so that no reader sees a view as up to date whose held rows are not known yet.
       if (String(base?.lsn) === upToLsn) {
         state.changes = new ChangedTimes(base!);
         state.pending = [];

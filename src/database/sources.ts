@@ -16,7 +16,7 @@ export function resolveSources(plan: PostedPlan, catalogue: Catalogue): ScanSour
 const known = new WeakMap<PostedPlan, ScanReading[]>();
 
 function sourcesOf(scans: ScanReading[], catalogue: Catalogue): ScanSource[] {
-  // Of its length: a list that grows takes room for 17.
+  // Of its length: a list that grows allocates 17 elements.
   const sources = new Array<ScanSource>(scans.length);
   for (const { id, tableId, columnIds, intervals } of scans) {
     sources[id] = catalogue.tableById(tableId)!.source(columnIds, intervals);

@@ -3,11 +3,11 @@
  * the processor takes longer to wake up than a small query takes. It does so only while the next piece usually comes within that time.
  */
 
-/** After looking in vain, at most this many pieces of work pass until the next look. */
+/** After a look that found nothing, at most this many pieces of work pass until the next look. */
 const SKIPPED_MAX = 63;
 
 export class BusyWait {
-  /** How many pieces of work pass after looking in vain, and how many of them are still to come. */
+  /** How many pieces of work pass after a look that found nothing, and how many of them are left. */
   #skips = 0;
   #skipsLeft = 0;
 

@@ -40,7 +40,7 @@ export class ChunkQueue implements AsyncIterable<ResultChunk>, AsyncIterator<Res
     this.end();
   }
 
-  /** Returns false if nobody waits for `whole`. */
+  /** Returns false if no caller waits for `whole`. */
   private tellWhole(chunks: readonly ResultChunk[] | undefined): boolean {
     const waiting = this.waitingForWhole;
     this.waitingForWhole = undefined;

@@ -213,7 +213,7 @@ export interface Pool {
   ): ChunkOffsets | undefined;
   /**
    * Marks the rows of a segment that pass all conditions, and no others, in `masks` (`RowCondition.test`), and returns their number. Bits of rows
-   * outside of the range are undefined. `masks` has room for those of all rows of a segment. Undefined if a column cannot be kept packed, or has too many
+   * outside of the range are undefined. `masks` is large enough for all rows of a segment. Undefined if a column cannot be kept packed, or has too many
    * vectors without codes; that depends on how the chunks are stored alone.
    */
   maskRows(
@@ -223,7 +223,7 @@ export interface Pool {
     range: RowRange,
     masks: number,
   ): number | undefined;
-  /** Writes the numbers of rows of a range that are marked in `masks` to `rows` (i32), in ascending order. There is room for all of them. */
+  /** Writes the numbers of rows of a range that are marked in `masks` to `rows` (i32), in ascending order. It is large enough for all of them. */
   listRows(masks: number, range: RowRange, rows: number, count: number): void;
   /** How many vectors the last call of `selectRows` or `maskRows` in this thread tested in which way. */
   vectorCounts(): VectorCounts;

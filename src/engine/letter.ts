@@ -77,7 +77,7 @@ export class Letters {
     const head: Head = { request, output, freedPlans };
     const text = this.encoded(planName, JSON.stringify(head));
     const { wordBytes } = sources, planBytes = plan?.length ?? 0;
-    const address = this.room(slot, wordBytes + text.length + planBytes);
+    const address = this.reserve(slot, wordBytes + text.length + planBytes);
     sources.write(heap, address);
     heap.u8.set(text, address + wordBytes);
     if (plan !== undefined) heap.u8.set(plan, address + wordBytes + text.length);
@@ -101,7 +101,7 @@ export class Letters {
     return bytes;
   }
 
-  private room(slot: number, sizeBytes: number): number {
+  private reserve(slot: number, sizeBytes: number): number {
     this.free(slot);
     if (sizeBytes <= LETTER_BYTES) return this.letters[slot];
     try {

@@ -1,6 +1,6 @@
 /**
  * How main and the workers wake each other. Each worker has a mailbox in shared memory: main writes short entries into it and
- * wakes the worker, which sleeps in `Atomics.wait`. Larger things are beside it: requests and results in shared memory
+ * wakes the worker, which sleeps in `Atomics.wait`. Larger data is beside it: requests and results in shared memory
  * (`letter.ts`), payloads of tasks in a port that the worker reads after the entry. Nothing else reaches a worker, because it
  * returns to its event loop only when it has nothing to do.
  *

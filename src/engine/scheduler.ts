@@ -464,7 +464,7 @@ class WorkerScheduler implements Scheduler {
         remove(this.waitingForSlot, start);
         return end(cancelError(reason, order.timeoutMs));
       }
-      // The worker of a parked query may be busy with a long one. It releases the memory later, and the reader hears of it now.
+      // The worker of a parked query may be busy with a long one. It releases the memory later, and the reader is told now.
       if (parkedAt !== undefined || job.only !== undefined) queue.fail(cancelError(reason, order.timeoutMs));
       Atomics.compareExchange(heap.i32, word(SLOT.cancel), CANCEL.none, reason);
       Atomics.notify(heap.i32, word(SLOT.chunksUnderway));

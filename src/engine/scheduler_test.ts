@@ -342,7 +342,7 @@ Deno.test("Scheduler: a worker that ends after its answer has answered", async (
   const made = scheduler(FAITHFUL, 1);
   for (let k = 0; k < 3; k++) {
     assert.equal(await count(made.run(order({ answer: "x", dies: "after the answer", tellsNobody: true }), {})), 1);
-    // A query that is given to the worker before main hears of its end fails.
+    // A query that is given to the worker before main knows of its end fails.
     await pause(200);
   }
   await made.close();

@@ -8,7 +8,7 @@ export interface Duties {
   handle(mail: Mail): void;
   /** Joins an open section of another worker's query, after `onJoin`. Returns false if there is none. */
   help(onJoin: () => void): boolean;
-  /** Does a step of some ten milliseconds of work that nobody waits for. Returns false if there is none. */
+  /** Does a step of some ten milliseconds of work that no query waits for. Returns false if there is none. */
   chore(): boolean;
   /** How long it looks for more mail before it sleeps, in microseconds; 0 by default. */
   busyMicros?: number;

@@ -34,8 +34,8 @@ export class AlertQueue {
   }
 
   /**
-   * Adds an alert. It is on disk on return, unless `fault` is set. Returns the number of oldest alerts dropped to make
-   * room.
+   * Adds an alert. It is on disk on return, unless `fault` is set. Returns the number of oldest alerts that were dropped to
+   * stay within the limit.
    */
   push(body: string): number {
     this.#add(body);

@@ -19,41 +19,41 @@ export class ByteWriter {
   private at = 0;
 
   u8(value: number): void {
-    const at = this.room(1); // Before `this.view` is read: growing replaces the view.
+    const at = this.reserve(1); // Before `this.view` is read: growing replaces the view.
     this.view.setUint8(at, value);
   }
 
   u32(value: number): void {
-    const at = this.room(4);
+    const at = this.reserve(4);
     this.view.setUint32(at, value, true);
   }
 
   i64(value: bigint): void {
-    const at = this.room(8);
+    const at = this.reserve(8);
     this.view.setBigInt64(at, value, true);
   }
 
   /** Writes a whole number below 2^53. */
   size(value: number): void {
     assert(Number.isSafeInteger(value) && value >= 0, "a size is a whole number");
-    const at = this.room(8);
+    const at = this.reserve(8);
     this.view.setFloat64(at, value, true);
   }
 
   f64(value: number): void {
-    const at = this.room(8);
+    const at = this.reserve(8);
     this.view.setFloat64(at, value, true);
   }
 
   text(value: string): void {
     const bytes = utf8Encoder.encode(value);
     this.u32(bytes.length);
-    const at = this.room(bytes.length);
+    const at = this.reserve(bytes.length);
     this.bytes.set(bytes, at);
   }
 
   raw(bytes: Uint8Array): void {
-    const at = this.room(bytes.length);
+    const at = this.reserve(bytes.length);
     this.bytes.set(bytes, at);
   }
 
@@ -61,7 +61,7 @@ export class ByteWriter {
     return this.bytes.slice(0, this.at);
   }
 
-  private room(count: number): number {
+  private reserve(count: number): number {
     const at = this.at;
     this.at += count;
     if (this.at > this.bytes.length) {

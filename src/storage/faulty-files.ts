@@ -282,9 +282,9 @@ export class FaultyFiles implements Files {
     const { capacityBytes, shortWrites } = this.faults;
     if (dies || (shortWrites && size > 1 && this.random() < 0.5)) size = 1 + Math.floor(this.random() * size);
     if (capacityBytes !== undefined) {
-      const room = Math.max(0, capacityBytes - this.usedBytes() + inode.current.size - position);
-      if (size > 0 && room === 0) throw new DiskFullError(path);
-      size = Math.min(size, room);
+      const freeBytes = Math.max(0, capacityBytes - this.usedBytes() + inode.current.size - position);
+      if (size > 0 && freeBytes === 0) throw new DiskFullError(path);
+      size = Math.min(size, freeBytes);
     }
     const bytes = new Uint8Array(size);
     let at = 0;

@@ -322,8 +322,8 @@ export class Frames {
   }
 
   /**
-   * True if a chunk that has no frame should get one: if there is room, and else one time in so many. Otherwise counts a miss. Scans of more than there is
-   * room for would replace frames that they had not used again.
+   * True if a chunk that has no frame should get one: if there is free memory, and otherwise one time in so many. If not, counts a miss.
+   * Scans of more than the pool can hold would replace frames before they use them again.
    */
   admits(sizeBytes: number): boolean {
     if (this.hasRoom(sizeBytes) || this.state(MISSES) % MISSES_PER_FRAME === 0) return true;
@@ -332,8 +332,8 @@ export class Frames {
   }
 
   /**
-   * True if a chunk that can be kept packed should get a frame of its values: there is room, or all of it was read several times within a short while. A query that needs `readBytes`
-   * of them, a small part, decodes these each time until it was used often.
+   * True if a chunk that can be kept packed should get a frame of its values: there is free memory, or all of it was read several times within
+   * a short while. A query that needs `readBytes` of them, a small part, decodes these each time until the chunk was used often.
    */
   deservesValues(
     { file, offset }: Extent,
@@ -351,7 +351,7 @@ export class Frames {
       this.addState(HOT_READS, 1);
       deserves = this.state(HOT_READS) % HOT_READS_PER_FRAME === 0;
     }
-    // A query that must not read files cannot get the frame either. The one that takes its place asks again.
+    // A query that must not read files cannot get the frame either. It is then executed on a query worker, which asks for the frame.
     if (deserves && slot >= 0 && onMiss === undefined) this.putOnProbation(slot);
     else if (!deserves) {
       const clock = this.countRead(Math.ceil(readBytes / 1024));

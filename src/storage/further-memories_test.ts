@@ -252,7 +252,7 @@ Deno.test("packed frames in further memories give what one memory gives, whateve
   }
 });
 
-/** A pool in two memories of 256 KiB, without room in the heap, and a table. */
+/** A pool in two memories of 256 KiB, with none in the heap, and a table. */
 function smallPool() {
   const heap = createHeap(16 << 20), table = tableOf(heap, randomOf(1)), further = memoriesOf([256, 256]);
   formatPool(heap, 0);

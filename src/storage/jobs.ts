@@ -58,7 +58,7 @@ export class Jobs {
     return job;
   }
 
-  /** Undefined as long as a thread works on it, or nobody has begun. */
+  /** Undefined as long as a thread works on it, or no thread has begun. */
   outcome(job: number): "done" | "failed" | undefined {
     const state = Atomics.load(this.heap.i32, this.word(job, WORD.state));
     return state === DONE ? "done" : state === FAILED ? "failed" : undefined;
@@ -66,7 +66,7 @@ export class Jobs {
 
   /** Takes a job back that no thread has begun. */
   withdraw(job: number): boolean {
-    // Taken for a moment, so that nobody takes it while its memory is freed.
+    // Taken for a moment, so that no thread takes it while its memory is freed.
     const state = this.word(job, WORD.state);
     if (Atomics.compareExchange(this.heap.i32, state, OFFERED, FAILED) !== OFFERED) return false;
     this.free(job);
@@ -97,7 +97,7 @@ export class Jobs {
 
   // ---- the side of a query thread
 
-  /** Takes a job that nobody has taken. */
+  /** Takes a job that no thread has taken. */
   take(seat: number): number | undefined {
     const { i32 } = this.heap;
     for (let job = 0; job < this.count; job++) {

@@ -133,7 +133,7 @@ export class LateMerges {
     return false;
   }
 
-  /** The rows in shared memory; undefined if there is no room. */
+  /** The rows in shared memory; undefined if there is too little memory. */
   private share({ schema }: MergingTable, { rowCount, columns }: Rows): SharedRows | undefined {
     const { memory } = this.parts, { u8 } = memory.heap;
     const parts = schema.columns.flatMap(({ id, type }) => {
@@ -192,7 +192,7 @@ interface Work {
 
 /** The merges of a commit. */
 class Group {
-  /** The first range that nobody has begun, and the first one whose segment has not been replaced. */
+  /** The first range that no thread has begun, and the first one whose segment has not been replaced. */
   private next = 0;
   private replaced = 0;
   /** By range, ascending. */
@@ -267,7 +267,7 @@ class Group {
     this.waitingBytes += sizeBytes;
   }
 
-  /** Does a merge that nobody has begun. If there is none, waits for the first one, or does it, too. */
+  /** Does a merge that no thread has begun. If there is none, waits for the first one, or does it, too. */
   private takeBack(): void {
     for (const [range, underway] of this.underway) if (this.withdraw(range, underway)) return this.merge(range);
     const [range, underway] = this.underway.entries().next().value!;

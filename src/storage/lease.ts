@@ -160,7 +160,7 @@ export class PoolLease implements Pool {
   }
 
   /**
-   * Decodes rows of a chunk to a window of this thread, if the pool has it packed, or has no room for its values, or if the rows are few. Returns the
+   * Decodes rows of a chunk to a window of this thread, if the pool has it packed, or has too little memory for its values, or if the rows are few. Returns the
    * address of row 0, or undefined if the chunk's values should get a frame.
    */
   private unpack(source: ScanSource, chunk: ColumnChunk, rowCount: number, rows: RowRange): number | undefined {

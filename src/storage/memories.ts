@@ -6,7 +6,7 @@ import { createPackedMemory, type PackedMemory } from "./packed-memory.ts";
 
 /** Less is not worth a memory. */
 const FURTHER_BYTES_MIN = 2 ** 20;
-/** Frames leave gaps between them. A limit that cannot be reached would let each new frame evict others, as if there were room. */
+/** Frames leave gaps between them. A limit that cannot be reached would let each new frame evict others, as if there were free memory. */
 const PACKED_SHARE = 15 / 16;
 /** Bytes of frames for each slot of a directory. Packed frames have some 100 KB, those of few bits a value 10. */
 const VALUES_SLOT_BYTES = 8192, PACKED_SLOT_BYTES = 16_384;

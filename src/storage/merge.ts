@@ -75,13 +75,13 @@ export function partSizes(rowCount: number, rowsMax: number): number[] {
 export function cut(runs: Run[], sizes: readonly number[]): Run[][] {
   if (sizes.length === 1) return [runs];
   const parts: Run[][] = [[]];
-  let room = sizes[0];
+  let free = sizes[0];
   for (const run of runs) {
     for (let { start, count } = run; count > 0;) {
-      if (room === 0) room = sizes[parts.push([]) - 1];
-      const taken = Math.min(room, count);
+      if (free === 0) free = sizes[parts.push([]) - 1];
+      const taken = Math.min(free, count);
       parts[parts.length - 1].push({ source: run.source, start, count: taken });
-      start += taken, count -= taken, room -= taken;
+      start += taken, count -= taken, free -= taken;
     }
   }
   return parts;

@@ -1,7 +1,7 @@
 /**
  * One thread's access to the pool: frames of stored column chunks in shared memory, for all threads (`frames.ts`).
  *
- * A frame has the decoded values of a chunk, which kernels read without further work, as long as there is room. Beyond, it has the chunk
+ * A frame has the decoded values of a chunk, which kernels read without further work, while there is free memory. Otherwise it has the chunk
  * as it is stored, a third or a fourth of that, and each scan decodes it to a window of its thread. Queries read by leases (`lease.ts`).
  *
  * Kernels and addresses know one memory, the heap. If there are further ones (`packed-memory.ts`), most packed frames are in these, and a thread
@@ -71,8 +71,8 @@ export class SharedPool implements PageFrames, LeasedPool {
   }
 
   /**
-   * As long as the heap's part of the pool has room, packed frames are there. Beyond, each part has a share of them by its size, so that the room
-   * of both is used. Without the locks this may miss a frame: then the extent gets one in the other part, too, and the first is evicted some time.
+   * While the heap's part of the pool has free memory, packed frames are there. Otherwise each part has a share of them by its size, so that
+   * both are used. Without the locks this may miss a frame: then the extent gets one in the other part, too, and the first is evicted some time.
    */
   packedFramesOf(extent: Extent): Frames {
     const { frames, further } = this;

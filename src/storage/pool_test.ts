@@ -180,7 +180,7 @@ Deno.test("SharedPool keeps encoded chunks decoded as long as there is room, and
   assert.ok(decodedCount > 60 && decodedCount < 150, `${decodedCount} chunks need no decoding`);
   assert.ok(pool.stats().usedBytes <= 4 << 20);
   assert.ok(pool.stats().packedBytes > 0);
-  // With room again, they are decoded.
+  // With free memory again, they are decoded.
   pool.setLimit(24 << 20);
   readAll();
   assert.equal(readAll(), CHUNKS.length);

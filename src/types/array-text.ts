@@ -36,11 +36,11 @@ const PIECE_BYTES = 1 << 18;
 
 /**
  * Writes the text of an array at `at` and returns its end. An array without elements is `[]`, whatever its dimensions.
- * `room(size)` is called before each piece. It returns a buffer of at least that size, with the previous bytes.
+ * `reserve(size)` is called before each piece. It returns a buffer of at least that size, with the previous bytes.
  */
 export function writeArray(
   array: Uint8Array,
-  room: (sizeBytes: number) => Uint8Array,
+  reserve: (sizeBytes: number) => Uint8Array,
   at: number,
   marks: ArrayMarks = JSON_MARKS,
 ): number {
@@ -48,11 +48,11 @@ export function writeArray(
   const lengths = Array.from({ length: view.getUint32(0, true) }, (_, k) => view.getUint32(4 + 4 * k, true));
   const innermost = lengths.length - 1;
   let from = 4 + 4 * lengths.length, limit = at + Math.min(PIECE_BYTES, 2 * ELEMENT_BYTES_MAX + 4 * array.length);
-  let bytes = room(limit);
+  let bytes = reserve(limit);
   const write = (depth: number) => {
     bytes[at++] = marks.open;
     for (let i = 0; i < lengths[depth]!; i++) {
-      if (at + ELEMENT_BYTES_MAX > limit) bytes = room(limit = at + PIECE_BYTES);
+      if (at + ELEMENT_BYTES_MAX > limit) bytes = reserve(limit = at + PIECE_BYTES);
       if (i > 0) bytes[at++] = COMMA;
       if (depth < innermost) write(depth + 1);
       else {

@@ -1,7 +1,7 @@
 /**
  * Limits the memory of large statements. Until it has been carried out, a statement takes some twelve times the bytes of its text: the text, its
  * plan and its rows on their way to the writer. So those of all clients share a number of bytes, from before they are received until
- * they have ended. One for which there is no room waits. One that is larger than all of it is carried out alone. While one waits, those whose
+ * they have ended. One that does not fit waits. One that is larger than all of it is carried out alone. While one waits, those whose
  * clients send too slowly are ended.
  */
 import { ProtocolError, SQLSTATE } from "../errors.ts";
@@ -12,14 +12,14 @@ export const LARGE_BYTES_MIN = 256 << 10;
 /** A statement that waits longer is refused. */
 const WAIT_MS_MAX = 60_000;
 
-/** Gives the room of a statement back. */
+/** Returns the bytes of a statement. */
 export type Release = () => void;
 
 export class LargeStatements {
   private usedBytes = 0;
   /** In the order of their arrival. */
   private readonly waiting = new Set<{ sizeBytes: number; begin: () => void }>();
-  /** Clients whose statements have room, but have not been received yet. */
+  /** Clients whose statements are counted, but have not been received yet. */
   private readonly senders: SlowSenders;
   private looks: ReturnType<typeof setInterval> | undefined;
 
@@ -33,7 +33,7 @@ export class LargeStatements {
   }
 
   /**
-   * Resolves when there is room for a statement. `sender`: its client, if the statement is still to be received.
+   * Resolves when a statement fits. `sender`: its client, if the statement is still to be received.
    * @throws {ProtocolError} if there is none for a minute.
    */
   async take(sizeBytes: number, sender?: Sender): Promise<Release> {

@@ -21,8 +21,8 @@ const SMALL_LENGTH_MAX = 100_000;
 const FIRST_ROWS = 200;
 
 export function keepRuns({ user, runs, chosen }: KeptRuns): void {
-  const room = { left: LENGTH_MAX };
-  const kept = runs.map(([tab, list]) => [tab, list.map((run) => keptRun(run, room))]);
+  const budget = { left: LENGTH_MAX };
+  const kept = runs.map(([tab, list]) => [tab, list.map((run) => keptRun(run, budget))]);
   try {
     sessionStorage.setItem(KEY, JSON.stringify({ user, runs: kept, chosen }));
   } catch (error) {
@@ -38,14 +38,14 @@ export function takeRuns(user: string): KeptRuns | undefined {
   return kept?.user === user ? kept : undefined;
 }
 
-function keptRun({ rowsSoFar: _, progress: __, ...run }: Run, room: { left: number }): Run {
+function keptRun({ rowsSoFar: _, progress: __, ...run }: Run, budget: { left: number }): Run {
   const { outcome } = run;
   if (outcome === undefined) return { ...run, outcome: { isLost: true, durationMs: 0 } };
   if (outcome.rows === undefined) return run;
   const kept = { ...run, outcome: { ...outcome, rows: keptRows(outcome.rows) } };
   const { length } = JSON.stringify(kept);
-  if (length > room.left) return { ...run, outcome: { isLost: true, durationMs: outcome.durationMs } };
-  room.left -= length;
+  if (length > budget.left) return { ...run, outcome: { isLost: true, durationMs: outcome.durationMs } };
+  budget.left -= length;
   return kept;
 }
 

@@ -388,7 +388,7 @@ export function partIndexKernel(
 
 /**
  * Numbers the keys of rows, from 0 on, in order of their first rows. In the index, the number + 1 is in the place of the first row + 1.
- * Cells: table, mask, groups (out: i32 of each row), groupCount (in and out), groupsMax (the table has no room for more); those of `AheadCells`.
+ * Cells: table, mask, groups (out: i32 of each row), groupCount (in and out), groupsMax (the capacity of the table); those of `AheadCells`.
  * `tableBytes`: of the largest table. Result: the row to continue with in a larger table, or the end.
  */
 export function groupIndexKernel(

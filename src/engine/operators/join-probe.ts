@@ -26,7 +26,7 @@ import type { Morsel } from "./morsel.ts";
 /** Most left rows and pairs of a step, so that intermediate results stay in a cache and take little memory of each thread. */
 const STEP_MAX = 16_384;
 
-/** Pairs that a step has room for at first. Many pairs get more room. */
+/** Initial capacity of a step, in pairs. It grows if there are many. */
 const FIRST_PAIRS = 1_024;
 
 /** Memory of a reader that outputs these right columns. */
@@ -126,7 +126,7 @@ export class JoinReader implements MorselReader {
   private readonly space: Workspace;
   private leftRows: Int32Array;
   private rightRows: Int32Array;
-  /** Most pairs of a step: the room of the lists, or less. */
+  /** Most pairs of a step: the capacity of the lists, or less. */
   private pairsMax = FIRST_PAIRS;
   private readonly leftNeeded: ReadonlySet<number>;
   private readonly keepsLeft: boolean;
@@ -157,7 +157,7 @@ export class JoinReader implements MorselReader {
   private isWhole = false;
   private firstRow = 0;
   private leftMatched = false;
-  /** The last step has filled much of its room. */
+  /** The last step has used much of its capacity. */
   private isFull = false;
 
   /** The columns of the left base that are read. */

@@ -45,7 +45,7 @@ const OPERATOR = "GROUP BY";
 const NEW_GROUPS_ROWS = 2_048;
 /** Segments are grouped by values if more of their vectors than this share have a column without offsets. */
 const MISSING_SHARE_MAX = 1 / 4;
-/** Offsets of fewer bits add up to less than a joined word has room for. */
+/** Offsets of fewer bits add up to less than a joined word can hold. */
 const JOINED_OFFSET_MAX = 2 ** JOINED_SHIFT / MORSEL_ROWS;
 
 const NEEDS: Record<string, Partial<OffsetsArgument["needs"]>> = {

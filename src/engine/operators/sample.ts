@@ -50,7 +50,7 @@ class BucketInput implements Operator {
   ascending = true;
   private readonly times: Expressions;
   private readonly space: Workspace;
-  /** The buckets of the rows of a batch, and for how many rows there is room. */
+  /** The buckets of the rows of a batch, and how many rows they can hold. */
   private starts = 0;
   private startsRows = 0;
   private batch: Batch | undefined;

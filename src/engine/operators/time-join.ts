@@ -26,7 +26,7 @@ const READ_ROWS = 8_192;
 /** Rows of a batch at most: the operators above keep buffers for as many rows. */
 const OUTPUT_ROWS = 16_384;
 
-/** Rows that there is room for at first. */
+/** Initial capacity, in rows. */
 const FIRST_ROWS = 256;
 
 /** Its name in errors. */
@@ -44,7 +44,7 @@ export class AsofJoin implements Operator {
   private readonly kernel: LastRowsKernel;
   /** The next right row to walk to, and where to stop. */
   private readonly state: Int32Array;
-  /** The right columns, with room for a batch. The lists have room for the largest left batch so far. */
+  /** The right columns, for the rows of a batch. The lists have the capacity of the largest left batch so far. */
   private output: OutputColumns;
   /** 0, 1, 2 and so on. */
   private leftRows: Int32Array;

@@ -7,14 +7,14 @@ import type { JoinProbe, Rows } from "./base-plan.ts";
 import { advance } from "./scan.ts";
 import { roomOf, widthOf } from "./spilled-rows.ts";
 
-/** Rows of a batch: so many, or as many as a share of the query's free memory has room for. */
+/** Rows of a batch: so many, or as many as fit into a share of the query's free memory. */
 const BATCH_ROWS_MAX = 16_384, BATCH_ROWS_MIN = 256, MEMORY_SHARE = 1 / 4;
 
 export class UnmatchedRows {
   private readonly space: Workspace;
   private readonly rows: Int32Array;
   private readonly batchRows: number;
-  /** Of columns that are read: nulls on the left side, and room for rows on the right side. */
+  /** Of columns that are read: nulls on the left side, and memory for rows on the right side. */
   private readonly addresses = new Map<number, number>();
   private row = 0;
   private end = 0;

@@ -1,7 +1,7 @@
 /**
  * Casts: "cast_<TYPE>" with one argument. Values that do not fit become null (or false, 0): integers drop high bits, fractions are
  * truncated, unparsable text is null. "nearest_<TYPE>" of times is used by comparisons and other functions: its result is the
- * limit of a finer type that has no room, so that the order stays. "assign_<TYPE>" is used by INSERT and UPDATE, where such values are errors at position 0.
+ * limit of a finer type that cannot represent the time, so that the order stays. "assign_<TYPE>" is used by INSERT and UPDATE, where such values are errors at position 0.
  */
 import { bind, f32, f64, i32, i64, ifElse, type IrNode, select } from "../../engine/compiler/ir.ts";
 import { TIME_NANOS } from "../../types/calendar.ts";

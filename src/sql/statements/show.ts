@@ -40,7 +40,7 @@ interface ShowSource extends Pick<Kind<Statement>, "kind" | "reference"> {
   columns: Column[];
 }
 
-/** SHOW of a single thing: the words alone. */
+/** SHOW without an operand: the words alone. */
 export function showAll(
   { kind, words, reference, columns, rows, requires = [] }: ShowSource & Partial<Pick<Kind<Statement>, "requires">> & {
     rows(services: SourceServices): Value[][];

@@ -34,8 +34,8 @@ export interface RowForm {
   escape: Escape;
 }
 
-/** Of a kernel's memory: the tables, room for what it writes before that is copied, and the program. */
-const ROOM = TABLES_END, ROOM_END = PAGE_BYTES, LIMIT = ROOM_END - MARGIN_BYTES, PROGRAM = ROOM_END;
+/** Of a kernel's memory: the tables, what it writes until that is copied, and the program. */
+const OUTPUT = TABLES_END, OUTPUT_END = PAGE_BYTES, LIMIT = OUTPUT_END - MARGIN_BYTES, PROGRAM = OUTPUT_END;
 
 /** A thread's kernel and its memory, which is made for the first rows and kept. */
 class RowKernel {
@@ -129,11 +129,11 @@ export class RowWriter {
     // Nothing is in front of the first row of all.
     let row = from, column = 0, at = isFirst ? -between.length : 0, rowStart = 0;
     for (;;) {
-      const end = write(PROGRAM, row, column, to, ROOM, LIMIT), start = program[ROW.start]!, stop = program[ROW.stop]!;
+      const end = write(PROGRAM, row, column, to, OUTPUT, LIMIT), start = program[ROW.start]!, stop = program[ROW.stop]!;
       row = program[ROW.row]!;
       column = program[ROW.column]!;
-      if (start !== 0) rowStart = at + start - ROOM;
-      at = this.append(bytes.subarray(ROOM, end), at);
+      if (start !== 0) rowStart = at + start - OUTPUT;
+      at = this.append(bytes.subarray(OUTPUT, end), at);
       if (stop === STOP.end) return at;
       if (stop === STOP.full) this.poll();
       else if (stop === STOP.rowEnd) sink.view.setInt32(rowStart + 1, at - rowStart - 1);

@@ -87,7 +87,7 @@ function putHex(bytes: Uint8Array, sink: ByteSink, at: number): number {
  */
 const arrayPrinted = (marks?: ArrayMarks) => (heap: SharedHeap, sink: ByteSink): ValueWriter => {
   let base = 0;
-  const room = (sizeBytes: number) => {
+  const reserve = (sizeBytes: number) => {
     pollQuery();
     return sink.ensure(sizeBytes);
   };
@@ -97,7 +97,7 @@ const arrayPrinted = (marks?: ArrayMarks) => (heap: SharedHeap, sink: ByteSink):
       const length = heap.i32[base + 2 * row + 1];
       if (length < 0) return NULL;
       const address = heap.u32[base + 2 * row];
-      return writeArray(heap.u8.subarray(address, address + length), room, at, marks);
+      return writeArray(heap.u8.subarray(address, address + length), reserve, at, marks);
     },
   };
 };

@@ -32,7 +32,7 @@ const FORM = "application/x-www-form-urlencoded";
 const JSON_TYPE = "application/json";
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Reads a statement and uses it. A large one waits for room first. @throws {StatementBodyError} */
+/** Reads a statement and uses it. A large one waits for memory first. @throws {StatementBodyError} */
 export async function withStatement<T>(call: Call, use: (body: StatementBody) => T | Promise<T>): Promise<T> {
   let release: Release | undefined;
   try {

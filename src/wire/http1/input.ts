@@ -42,8 +42,8 @@ export class Input {
     if (this.#reading !== undefined) return this.#reading;
     if (this.isOver) return Promise.resolve(false);
     this.#makeRoom();
-    const room = this.#end === 0 ? this.#buffer : this.#buffer.subarray(this.#end);
-    return this.#reading = this.connection.read(room).then(this.#filled, this.#broken);
+    const free = this.#end === 0 ? this.#buffer : this.#buffer.subarray(this.#end);
+    return this.#reading = this.connection.read(free).then(this.#filled, this.#broken);
   }
 
   readonly #filled = (count: number | null): boolean => {

@@ -144,7 +144,7 @@ export class Input {
       : this.readIntoNew(wanted);
   }
 
-  /** Reads on when there is room for the large message whose first bytes have come. */
+  /** Reads on when there is memory for the large message whose first bytes have come. */
   private async readLarge(wanted: number): Promise<number | null> {
     const message = new LargeMessage(this, wanted);
     message.release = await this.statements?.take(wanted, message);

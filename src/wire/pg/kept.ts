@@ -20,7 +20,7 @@ export class KeptMemory {
 
   constructor(private readonly bytesMax: number) {}
 
-  /** For a named statement or portal. @throws {SqlError} if there is no room, even without the unnamed ones. */
+  /** For a named statement or portal. @throws {SqlError} if there is too little memory, even without the unnamed ones. */
   take(bytes: number): void {
     this.makeRoom(bytes);
     if (this.usedBytes + bytes > this.bytesMax) {

@@ -331,12 +331,12 @@ export class Output {
   }
 
   private byte(value: number): void {
-    this.room(1);
+    this.reserve(1);
     this.bytes[this.at++] = value;
   }
 
   private int16(value: number): void {
-    this.room(2);
+    this.reserve(2);
     const { bytes, at } = this;
     bytes[at] = value >>> 8;
     bytes[at + 1] = value;
@@ -344,7 +344,7 @@ export class Output {
   }
 
   private int32(value: number): void {
-    this.room(4);
+    this.reserve(4);
     const { bytes, at } = this;
     bytes[at] = value >>> 24;
     bytes[at + 1] = value >>> 16;
@@ -354,7 +354,7 @@ export class Output {
   }
 
   private raw(bytes: Uint8Array): void {
-    this.room(bytes.length);
+    this.reserve(bytes.length);
     this.bytes.set(bytes, this.at);
     this.at += bytes.length;
   }
@@ -362,7 +362,7 @@ export class Output {
   /** Zero bytes are removed, because they would end the text. */
   private cstring(text: string): void {
     const { length } = text;
-    this.room(length * 3 + 1);
+    this.reserve(length * 3 + 1);
     if (length <= SHORT_LENGTH) {
       const { bytes } = this;
       let { at } = this, index = 0;
@@ -378,11 +378,11 @@ export class Output {
     this.bytes[this.at++] = 0;
   }
 
-  private room(size: number): void {
-    if (this.at + size > this.limit) this.makeRoom(size);
+  private reserve(size: number): void {
+    if (this.at + size > this.limit) this.grow(size);
   }
 
-  private makeRoom(size: number): void {
+  private grow(size: number): void {
     const { bytes, at } = this;
     if (this.limit === 0) {
       // The buffer is being sent.

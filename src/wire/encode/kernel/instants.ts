@@ -1,7 +1,7 @@
 /** Functions of the row kernel that write instants as text, see `numbers.ts`. */
 import type { Code, Module } from "../../../wasm/assembler.ts";
 import { Digits, NOT_WRITTEN, ZEROS } from "./numbers.ts";
-import type { RoomViews } from "./program.ts";
+import type { TableViews } from "./program.ts";
 
 const MINUS = 0x2d, COLON = 0x3a, POINT = 0x2e, LETTER_T = 0x54, LETTER_Z = 0x5a, BLANK = 0x20;
 const DAY_SECONDS = 86_400;
@@ -12,7 +12,7 @@ const UNITS = [1_000, 1_000_000, 1_000_000_000];
 export const INSTANT_TABLE_BYTES = UNITS.length * KEPT_DAY_BYTES;
 
 /** Writes what the functions read, at a multiple of 8. */
-export function writeInstantTables({ i64, u8 }: RoomViews, address: number): void {
+export function writeInstantTables({ i64, u8 }: TableViews, address: number): void {
   const text = new TextEncoder().encode("1970-01-01");
   for (let k = 0; k < UNITS.length; k++, address += KEPT_DAY_BYTES) {
     i64[address / 8] = 0n;

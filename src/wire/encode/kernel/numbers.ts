@@ -3,7 +3,7 @@
  * `SLACK_BYTES` behind it.
  */
 import type { Code, Module } from "../../../wasm/assembler.ts";
-import type { RoomViews } from "./program.ts";
+import type { TableViews } from "./program.ts";
 
 /** The value is written by JavaScript, which is slower. */
 export const NOT_WRITTEN = -1;
@@ -20,7 +20,7 @@ const POWER_MIN = -45, POWER_MAX = 25;
 export const NUMBER_TABLE_BYTES = (POWER_MAX - POWER_MIN + 1) * 16;
 
 /** Writes what the functions read, at a multiple of 8. */
-export function writeNumberTables({ i64 }: RoomViews, address: number): void {
+export function writeNumberTables({ i64 }: TableViews, address: number): void {
   for (let power = POWER_MIN, at = address / 8; power <= POWER_MAX; power++) {
     const factor = factorOf(power);
     i64[at++] = factor >> 63n;

@@ -8,8 +8,8 @@
  */
 export const HEAP = 1;
 
-/** The kernel's own memory. */
-export interface RoomViews {
+/** The memory of the tables, which the kernel has copied to its own. */
+export interface TableViews {
   u8: Uint8Array<ArrayBuffer>;
   i64: BigInt64Array;
 }
@@ -55,7 +55,7 @@ export const CHARACTERS_MAX = 8;
 export const STOP = {
   /** All rows are written. */
   end: 0,
-  /** There is no room. */
+  /** Its output memory is full. */
   full: 1,
   /** JavaScript is to write the next value, with what is in front of it and behind it. */
   value: 2,

@@ -1,7 +1,7 @@
 /** Functions of the row kernel that write texts, see `numbers.ts`. */
 import type { Module } from "../../../wasm/assembler.ts";
 import { Digits, NOT_WRITTEN } from "./numbers.ts";
-import { HEAP, type RoomViews } from "./program.ts";
+import { HEAP, type TableViews } from "./program.ts";
 
 const MINUS = 0x2d, POINT = 0x2e, QUOTE = 0x22, BACKSLASH = 0x5c, BLANK = 0x20;
 const BLOCK_BYTES = 16;
@@ -10,7 +10,7 @@ const BLOCK_BYTES = 16;
 export const TEXT_TABLE_BYTES = 512;
 
 /** Writes what the functions read, at a multiple of 8. */
-export function writeTextTables({ u8 }: RoomViews, address: number): void {
+export function writeTextTables({ u8 }: TableViews, address: number): void {
   for (let byte = 0; byte < 256; byte++) {
     u8.set(new TextEncoder().encode(byte.toString(16).padStart(2, "0")), address + 2 * byte);
   }

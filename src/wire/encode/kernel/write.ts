@@ -1,6 +1,6 @@
 /**
- * The row kernel: functions that write rows, value after value, as a program says. They stop at a value that they cannot write, and when the
- * room is used up. JavaScript then writes the value, or empties the room, and calls again for what is left.
+ * The row kernel: functions that write rows, value after value, as a program says. They stop at a value that they cannot write, and when their
+ * output memory is full. JavaScript then writes the value, or empties the memory, and calls again for what is left.
  */
 import { type Code, type Label, Module, sharedMemory } from "../../../wasm/assembler.ts";
 import { joinedBytes } from "../../../bytes.ts";
@@ -8,7 +8,7 @@ import { shareBytes, SHARED_WORD, sharedBytes, type SharedHeap } from "../../../
 import { INSTANT_TABLE_BYTES, instantFunctions, writeInstantTables } from "./instants.ts";
 import { NOT_WRITTEN, NUMBER_TABLE_BYTES, numberFunctions, SLACK_BYTES, writeNumberTables } from "./numbers.ts";
 import { type Functions, type Operation, OPERATIONS, type Scope } from "./operations.ts";
-import { CHARACTERS_MAX, COLUMN, COLUMN_WORDS, type RoomViews, ROW, ROW_WORDS, STOP } from "./program.ts";
+import { CHARACTERS_MAX, COLUMN, COLUMN_WORDS, type TableViews, ROW, ROW_WORDS, STOP } from "./program.ts";
 import { TEXT_TABLE_BYTES, textFunctions, writeTextTables } from "./texts.ts";
 
 /** Where the tables are, at multiples of 8. */
@@ -18,7 +18,7 @@ export const TABLES_END = TEXTS + TEXT_TABLE_BYTES;
 
 /** Longest value that is not a text: a UUID with its size or its delimiters, in the first place of a row. */
 const VALUE_BYTES_MAX = 36 + 2 * CHARACTERS_MAX + 11;
-/** The room ends so far behind `limit`. */
+/** The output memory ends so far behind `limit`. */
 export const MARGIN_BYTES = VALUE_BYTES_MAX + SLACK_BYTES;
 
 const LETTER_D = 0x44;
@@ -26,7 +26,7 @@ const COLUMN_BYTES = 4 * COLUMN_WORDS;
 
 /**
  * Writes rows from `row` to `to` - 1 at `at`, the first one from `column` on. Returns the end, and sets the words of the program that say
- * where and why it has stopped. `limit`: `MARGIN_BYTES` before the end of the room.
+ * where and why it has stopped. `limit`: `MARGIN_BYTES` before the end of the output memory.
  */
 export type WriteRows = (
   program: number,
@@ -47,7 +47,7 @@ export interface RowFunctions {
 /** What a kernel is made of: its tables, then its module. Assembling it takes 6 ms in a new thread. */
 function kernelImage(heap: WebAssembly.Memory): Uint8Array {
   const tables = new ArrayBuffer(TABLES_END);
-  const views: RoomViews = { u8: new Uint8Array(tables), i64: new BigInt64Array(tables) };
+  const views: TableViews = { u8: new Uint8Array(tables), i64: new BigInt64Array(tables) };
   writeNumberTables(views, NUMBERS);
   writeInstantTables(views, INSTANTS);
   writeTextTables(views, TEXTS);
@@ -59,16 +59,16 @@ export function shareRowKernel(heap: SharedHeap): void {
   shareBytes(heap, SHARED_WORD.rowKernel, kernelImage(heap.memory));
 }
 
-/** `room`: the kernel's own memory, of at least a page. */
-export function rowFunctions(heap: WebAssembly.Memory, room: WebAssembly.Memory): RowFunctions {
+/** `own`: the kernel's own memory, of at least a page. */
+export function rowFunctions(heap: WebAssembly.Memory, own: WebAssembly.Memory): RowFunctions {
   const image = sharedBytes(heap, SHARED_WORD.rowKernel) ?? kernelImage(heap);
-  new Uint8Array(room.buffer).set(image.subarray(0, TABLES_END));
+  new Uint8Array(own.buffer).set(image.subarray(0, TABLES_END));
   const module = new WebAssembly.Module(image.slice(TABLES_END) as Uint8Array<ArrayBuffer>);
-  return new WebAssembly.Instance(module, { env: { room, heap } }).exports as unknown as RowFunctions;
+  return new WebAssembly.Instance(module, { env: { own, heap } }).exports as unknown as RowFunctions;
 }
 
 function rowModule(heap: WebAssembly.Memory): Uint8Array<ArrayBuffer> {
-  const module = new Module([{ name: "room" }, sharedMemory(heap, "heap")]);
+  const module = new Module([{ name: "own" }, sharedMemory(heap, "heap")]);
   const functions: Functions = {
     ...numberFunctions(module, NUMBERS),
     ...instantFunctions(module, INSTANTS),

@@ -80,7 +80,7 @@ export class Results {
     return result;
   }
 
-  /** The setting that forbids more rows. Removes older results of the same owner to make room. */
+  /** The setting that forbids more rows. Removes older results of the same owner to free space. */
   limitOf({ spool, owner, id }: SpooledResult): string | undefined {
     const { sizeBytesMax, totalBytesMax } = this.config.of(resultSettings);
     if (spool.sizeBytes > sizeBytesMax) return resultSettings.sizeBytesMax.key;
