@@ -89,7 +89,7 @@ export function makeTrades() {
   return rows;
 }
 
-export function tradesParquet(): Uint8Array {
+function tradesParquet(): Uint8Array {
   const rows = makeTrades();
   return new Uint8Array(parquetWriteBuffer({
     columnData: [

@@ -20,7 +20,7 @@ import { CONSOLE, PackageCache, PROGRAM, ROOT, shippedPackages } from "../script
 import { billOfMaterials, purlOf } from "../scripts/release/sbom.ts";
 import { TARGETS } from "../scripts/release/targets.ts";
 import { smoke } from "../scripts/smoke.ts";
-import { configOf } from "../src/command/settings.ts";
+import { configOf } from "../src/command/testing.ts";
 import { healthSettings } from "../src/wire/health/settings.ts";
 import { httpSettings } from "../src/wire/http/settings.ts";
 import { lineTcpSettings } from "../src/wire/line-tcp/settings.ts";

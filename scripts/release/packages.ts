@@ -52,7 +52,7 @@ export function programLock(): unknown {
 }
 
 /** Packages that the console's files are bundled from. `consoleFiles`: a directory that `scripts/console/` has built. */
-export function consolePackages(consoleFiles: string): Package[] {
+function consolePackages(consoleFiles: string): Package[] {
   const bundled = new Set(readJson(join(consoleFiles, PACKAGES)) as string[]);
   const all = reachable(importsOf("src/console/deno.json")).filter(({ id }) => bundled.has(id));
   return all.map((one) => ({ ...one, dependencies: one.dependencies.filter((id) => bundled.has(id)) }));

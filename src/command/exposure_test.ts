@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { exposure } from "./exposure.ts";
-import { configOf } from "./settings.ts";
+import { configOf } from "./testing.ts";
 
 const LOOPBACK = {
   "http.net.bind.to": "127.0.0.1:9000",

@@ -34,15 +34,3 @@ export const SECTIONS: readonly Section[] = [
 export function loadSettings(root: string, faults?: ConfigError[]): Config {
   return loadConfig({ root, sections: SECTIONS, env: Deno.env.toObject(), faults });
 }
-
-/** The defaults with `texts` instead of server.conf, for tests and tools without a root. */
-export function configOf(texts: Record<string, string> = {}, root = "."): Config {
-  const file = Object.entries(texts).map(([key, text]) => `${key}=${text.replaceAll("\\", "\\\\")}`).join("\n");
-  return new Config({
-    root,
-    sections: SECTIONS,
-    env: {},
-    machine: { cores: 2, memoryBytes: 4 * 2 ** 30, hostName: "box" },
-    readFile: () => file,
-  });
-}

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { ConfigError } from "../errors.ts";
-import { configOf, SECTIONS } from "../command/settings.ts";
+import { SECTIONS } from "../command/settings.ts";
+import { configOf } from "../command/testing.ts";
 import {
   Catalogue,
   Config,

@@ -1,13 +1,13 @@
 /**
  * The function that all layers use: `logger("http-server").info("listening on …")`. LogTape passes the record to the one sink
- * that `openLog()` (main) or `logToMain()` (workers) has installed. Before that, as in unit tests, messages are discarded.
+ * that `openLog()` has installed. Before that, as in unit tests, messages are discarded.
  */
 import { configureSync, getLogger, type LogLevel as TapeLevel, type LogRecord as TapeRecord } from "@logtape/logtape";
 import type { Level, LogRecord } from "./record.ts";
 
 export interface Logger {
   readonly name: string;
-  /** True if any receiver wants DEBUG. */
+  /** True if the receiver takes DEBUG. */
   readonly isDebug: boolean;
   debug(message: string | (() => string)): void;
   info(message: string): void;
@@ -37,7 +37,7 @@ const OUR_LEVEL: Record<TapeLevel, Level> = {
   fatal: "CRITICAL",
 };
 
-/** True if the receiver of this thread wants DEBUG. Asking LogTape takes microseconds, and each request asks. */
+/** True if the receiver takes DEBUG. Asking LogTape takes microseconds, and each request asks. */
 let hasDebug = false;
 
 const nowMicros = () => Math.round((performance.timeOrigin + performance.now()) * 1000);

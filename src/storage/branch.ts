@@ -29,7 +29,7 @@ import { BLOCK_KIND, FLAG_LAST } from "./wal/format.ts";
 import type { Store } from "./store.ts";
 
 /** A table as the transaction sees it. */
-export interface Fork {
+interface Fork {
   table: Table;
   /** The table that was forked; undefined if the transaction has created the table. */
   base?: Table;

@@ -4,7 +4,7 @@ import pg from "pg";
 import { type DatabaseOptions, databaseSettings, openDatabase } from "../../src/database/mod.ts";
 import { SqlError } from "../../src/errors.ts";
 import { createMetrics } from "../../src/metrics/mod.ts";
-import { configOf } from "../../src/command/settings.ts";
+import { configOf } from "../../src/command/testing.ts";
 import { startHttp } from "../../src/wire/http/mod.ts";
 import { FAKE_CONSOLE } from "../../src/wire/testing/fake-console.ts";
 import { startPg } from "../../src/wire/pg/mod.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { ConfigError } from "../../src/errors.ts";
-import { configOf } from "../../src/command/settings.ts";
+import { configOf } from "../../src/command/testing.ts";
 import { authoritiesFault, IdentityProvider } from "../../src/auth/oidc/mod.ts";
 import { oidcSettings } from "../../src/auth/oidc/settings.ts";
 import { authority as certificateAuthority } from "../certificates.ts";

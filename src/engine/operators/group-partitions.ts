@@ -46,7 +46,7 @@ const PARTS = 1 << BITS;
 const ROW_NUMBER_SLACK = 8;
 
 /** The participants' input, made by `aggregate.ts`. */
-export interface RowSource {
+interface RowSource {
   /** All morsels, in order. */
   morsels: () => Morsel[];
   reader: MorselReader;

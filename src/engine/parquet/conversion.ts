@@ -48,7 +48,6 @@ const same = (words: Int32Array) => words;
 export const I32 = fixed(4, true, same);
 export const I32_TO_I8 = fixed(4, true, (words) => Int8Array.from(words));
 export const I32_TO_I16 = fixed(4, true, (words) => Int16Array.from(words));
-export const I32_TO_I64 = fixed(4, true, (words, count) => widened(words, count, true));
 export const U32_TO_I64 = fixed(4, true, (words, count) => widened(words, count, false));
 export const I64 = fixed(8, true, same);
 export const F32 = fixed(4, false, same);

@@ -1,13 +1,8 @@
 /**
- * Formats numbers as ASCII into `bytes` at `at` and returns the end. The caller handles nulls and reserves space (`*_BYTES_MAX`).
+ * Formats numbers as ASCII into `bytes` at `at` and returns the end. The caller handles nulls and reserves space:
+ * 11 bytes for an INT, 20 for a LONG, 26 for a DOUBLE, 36 for a UUID, 15 for an IPv4.
  * 64-bit integers are passed as two words, low (signed or unsigned) and high, to avoid a BigInt for each row.
  */
-
-export const INT_BYTES_MAX = 11;
-export const LONG_BYTES_MAX = 20;
-export const DOUBLE_BYTES_MAX = 26;
-export const UUID_BYTES = 36;
-export const IPV4_BYTES_MAX = 15;
 
 const ZERO = 48, MINUS = 45, POINT = 46, UPPER_E = 69;
 
@@ -93,12 +88,13 @@ export function formatInt(value: number, bytes: Uint8Array, at: number): number 
 }
 
 /** An integer of 0 … 2^53. */
-export function formatUnsigned(value: number, bytes: Uint8Array, at: number): number {
+function formatUnsigned(value: number, bytes: Uint8Array, at: number): number {
   if (value < 2147483648) return formatSmall(value, bytes, at);
   const billions = Math.floor(value / 1e9);
   return formatPadded(value - billions * 1e9, 9, bytes, formatUnsigned(billions, bytes, at));
 }
 
+/** `low`, `high`: the words of an i64. */
 export function formatLong(low: number, high: number, bytes: Uint8Array, at: number): number {
   // Of 31 bits: most of them.
   if (high === 0 && (low | 0) >= 0) return formatSmall(low | 0, bytes, at);
@@ -120,10 +116,6 @@ export function formatLong(low: number, high: number, bytes: Uint8Array, at: num
     billions++;
   }
   return formatPadded(rest, 9, bytes, formatUnsigned(billions, bytes, at));
-}
-
-export function formatBigInt(value: bigint, bytes: Uint8Array, at: number): number {
-  return formatLong(Number(BigInt.asIntN(32, value)), Number(BigInt.asIntN(32, value >> 32n)), bytes, at);
 }
 
 const POWERS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6];

@@ -1,11 +1,8 @@
 /**
- * Formats times as ASCII into `bytes` at `at` and returns the end. Instants are passed as two words, low and high, to avoid a BigInt
+ * Formats times as ASCII into `bytes` at `at`, at most 36 bytes, and returns the end. Instants are passed as two words, low and high, to avoid a BigInt
  * for each row. Neighbouring rows are mostly of the same day, so the text of the last day is cached.
  */
 import { formatPadded, formatPair } from "./numbers.ts";
-
-/** Fits "-292277-01-01T00:00:00.000000000Z". */
-export const TIME_BYTES_MAX = 36;
 
 const MINUS = 45, POINT = 46, COLON = 58, UPPER_T = 84, UPPER_Z = 90;
 

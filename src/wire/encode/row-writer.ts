@@ -129,7 +129,9 @@ export class RowWriter {
     // Nothing is in front of the first row of all.
     let row = from, column = 0, at = isFirst ? -between.length : 0, rowStart = 0;
     for (;;) {
-      const end = write(PROGRAM, row, column, to, OUTPUT, LIMIT), start = program[ROW.start]!, stop = program[ROW.stop]!;
+      const end = write(PROGRAM, row, column, to, OUTPUT, LIMIT),
+        start = program[ROW.start]!,
+        stop = program[ROW.stop]!;
       row = program[ROW.row]!;
       column = program[ROW.column]!;
       if (start !== 0) rowStart = at + start - OUTPUT;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { configOf } from "../../command/settings.ts";
+import { configOf } from "../../command/testing.ts";
 import { probeHealth } from "./probe.ts";
 import { serveHealth } from "./server.ts";
 

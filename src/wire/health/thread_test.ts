@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { configOf, SECTIONS } from "../../command/settings.ts";
+import { SECTIONS } from "../../command/settings.ts";
+import { configOf } from "../../command/testing.ts";
 import { Config } from "../../config/mod.ts";
 import { logger } from "../../log/mod.ts";
 import { createMetrics } from "../../metrics/mod.ts";

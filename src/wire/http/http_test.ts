@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { zstdDecompressSync } from "node:zlib";
 import { DiskFullError, LineError, SqlError, SQLSTATE } from "../../errors.ts";
 import { FakeDatabase, type FakeStatement } from "../testing/fake-database.ts";
-import { configOf } from "../../command/settings.ts";
+import { configOf } from "../../command/testing.ts";
 import { type HttpOptions, startHttp } from "./mod.ts";
 import { LARGE_BYTES_MIN, LargeStatements } from "../large-statements.ts";
 import { FAKE_CONSOLE } from "../testing/fake-console.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { configOf } from "../../command/settings.ts";
+import { configOf } from "../../command/testing.ts";
 import { DiskFullError } from "../../errors.ts";
 import { Uploads, UploadTooLargeError } from "./uploads.ts";
 

@@ -8,7 +8,7 @@ import { shareBytes, SHARED_WORD, sharedBytes, type SharedHeap } from "../../../
 import { INSTANT_TABLE_BYTES, instantFunctions, writeInstantTables } from "./instants.ts";
 import { NOT_WRITTEN, NUMBER_TABLE_BYTES, numberFunctions, SLACK_BYTES, writeNumberTables } from "./numbers.ts";
 import { type Functions, type Operation, OPERATIONS, type Scope } from "./operations.ts";
-import { CHARACTERS_MAX, COLUMN, COLUMN_WORDS, type TableViews, ROW, ROW_WORDS, STOP } from "./program.ts";
+import { CHARACTERS_MAX, COLUMN, COLUMN_WORDS, ROW, ROW_WORDS, STOP, type TableViews } from "./program.ts";
 import { TEXT_TABLE_BYTES, textFunctions, writeTextTables } from "./texts.ts";
 
 /** Where the tables are, at multiples of 8. */
