@@ -199,8 +199,8 @@ export interface Pool {
   ): number | undefined;
   /**
    * Writes the offsets of rows of a segment, and perhaps of their neighbours in a vector of 1,024 rows, to memory for those of all rows (i32) at
-   * `address`, from a packed frame. Undefined if more than `missingMax` of their vectors (0 by default) have none; that depends on how the chunk is
-   * stored alone. `choose` may leave out vectors, and has to leave out those without offsets.
+   * `address`, from a packed frame. Undefined if more than `missingMax` of their vectors (0 by default) have none; that depends only on how the
+   * chunk is stored. `choose` may leave out vectors, and has to leave out those without offsets.
    */
   readOffsets(
     source: ScanSource,
@@ -214,7 +214,7 @@ export interface Pool {
   /**
    * Marks the rows of a segment that pass all conditions, and no others, in `masks` (`RowCondition.test`), and returns their number. Bits of rows
    * outside of the range are undefined. `masks` is large enough for all rows of a segment. Undefined if a column cannot be kept packed, or has too many
-   * vectors without codes; that depends on how the chunks are stored alone.
+   * vectors without codes; that depends only on how the chunks are stored.
    */
   maskRows(
     source: ScanSource,

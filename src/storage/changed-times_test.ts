@@ -4,7 +4,7 @@ import type { SegmentSource, TableSnapshot } from "./contract.ts";
 
 type Segment = [uid: number, rowCount: number, low: number, high: number];
 
-/** A snapshot with pages of these segments. `read`: their segments are not in memory. */
+/** A snapshot with pages of these segments. `isOnDisk`: the segments of the page are not in memory. */
 function snapshot(lsn: number, pages: { key: string; segments: Segment[]; isOnDisk?: true }[]): TableSnapshot {
   return {
     lsn: BigInt(lsn),

@@ -20,7 +20,7 @@ export const PG_SQLSTATE = {
   invalidAuthorization: "28000",
   duplicateStatement: "42P05",
   duplicateCursor: "42P03",
-  indeterminateType: "42P18",
+  undefinedParameter: "42P02",
   invalidBinary: "22P03",
 } as const;
 

@@ -215,5 +215,5 @@ export class StatementMaker {
 
 /** For a statement with parameters that was sent without values. */
 export function noValues(): SqlError {
-  return new SqlError("there is no value for parameter $1", 0, "42P02");
+  return new SqlError("there is no value for parameter $1", 0, PG_SQLSTATE.undefinedParameter);
 }
