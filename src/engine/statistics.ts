@@ -1,6 +1,6 @@
 /** Answers aggregates over whole segments from the segments' statistics, where that is exact. */
 import type { AggregateCall, AggregateNode, Expr, Interval, Plan, ScanNode, ValuesNode } from "../sql/plan.ts";
-import type { ScanSource, SegmentSource } from "../storage/contract.ts";
+import type { ColumnChunk, ScanSource, SegmentSource } from "../storage/contract.ts";
 import { typeOf, type Value } from "../types/mod.ts";
 
 const NUMBERS = new Set(["BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
@@ -82,9 +82,26 @@ function valueOf(
     return best === undefined ? null : typeof best === "bigint" && type === "INT" ? Number(best) : best;
   }
   if (name === "sum" && INTEGERS.has(arg.type) && type === "LONG") {
-    let sum: bigint | undefined;
-    for (const chunk of chunks) if (chunk?.stats.sum !== undefined) sum = (sum ?? 0n) + BigInt(chunk.stats.sum);
+    const sum = sumOf(chunks);
     return sum === undefined ? null : BigInt.asIntN(64, sum);
   }
+  if (name === "avg" && INTEGERS.has(arg.type)) {
+    let count = 0, greatest = 0;
+    segments.forEach(({ rowCount }, k) => {
+      const { nullCount, min = 0, max = 0 } = chunks[k]?.stats ?? { nullCount: rowCount };
+      count += rowCount - nullCount;
+      greatest = Math.max(greatest, Math.abs(Number(min)), Math.abs(Number(max)));
+    });
+    if (count === 0) return null;
+    // Otherwise the sum of doubles depends on the order.
+    return count * greatest <= Number.MAX_SAFE_INTEGER ? Number(sumOf(chunks)) / count : undefined;
+  }
   return undefined;
+}
+
+/** Undefined without a value. */
+function sumOf(chunks: readonly (ColumnChunk | undefined)[]): bigint | undefined {
+  let sum: bigint | undefined;
+  for (const chunk of chunks) if (chunk?.stats.sum !== undefined) sum = (sum ?? 0n) + BigInt(chunk.stats.sum);
+  return sum;
 }

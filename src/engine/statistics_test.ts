@@ -11,10 +11,10 @@ const chunk = (
 ) => chunkAt(0, { nullCount, min, max, sum });
 
 const source = sourceOf([
-  segmentOf(0, 10, [chunk(2, 5n, 9n, 40n), chunk(0, -1.5, 2)], [0n, 9n]),
-  segmentOf(1, 20, [undefined, chunk(20)], [10n, 29n]),
+  segmentOf(0, 10, [chunk(2, 5n, 9n, 40n), chunk(0, -1.5, 2), chunk(0, -(2n ** 51n), 0n, -(2n ** 51n))], [0n, 9n]),
+  segmentOf(1, 20, [undefined, chunk(20), chunk(19, 1n, 1n, 1n)], [10n, 29n]),
 ]);
-const scan = scanOf([{ name: "l", type: "LONG" }, { name: "d", type: "DOUBLE" }]);
+const scan = scanOf([{ name: "l", type: "LONG" }, { name: "d", type: "DOUBLE" }, { name: "m", type: "LONG" }]);
 
 function aggregate(calls: [name: string, index?: number][], input = scan): AggregateNode {
   const aggregates = calls.map(([name, index]) => {
@@ -24,17 +24,18 @@ function aggregate(calls: [name: string, index?: number][], input = scan): Aggre
   return { node: "aggregate", input, keys: [], aggregates, columns: [], timestamp: -1, order: "none" };
 }
 
-Deno.test("answerFromStatistics() computes count, sum, min and max over segments, with later columns as nulls", () => {
+Deno.test("answerFromStatistics() computes count, sum, min, max and exact averages over segments, with later columns as nulls", () => {
   const plan = answerFromStatistics(
-    aggregate([["count"], ["count", 0], ["min", 0], ["max", 0], ["sum", 0], ["min", 1], ["max", 1]]),
+    aggregate([["count"], ["count", 0], ["min", 0], ["max", 0], ["sum", 0], ["min", 1], ["max", 1], ["avg", 0]]),
     [source],
   );
-  assert.deepEqual(plan.node === "values" && plan.rows, [[30n, 8n, 5n, 9n, 40n, -1.5, 2]]);
+  assert.deepEqual(plan.node === "values" && plan.rows, [[30n, 8n, 5n, 9n, 40n, -1.5, 2, 5]]);
 });
 
 const left = [
   { title: "a sum of doubles, which depends on the order", plan: aggregate([["sum", 1]]) },
-  { title: "an average", plan: aggregate([["avg", 0]]) },
+  { title: "an average of doubles", plan: aggregate([["avg", 1]]) },
+  { title: "an average of a sum that doubles may not have exactly", plan: aggregate([["avg", 2]]) },
   { title: "keys", plan: { ...aggregate([["count"]]), keys: [{ kind: "column" as const, index: 0, type: "LONG" }] } },
   {
     title: "a predicate",

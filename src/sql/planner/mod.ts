@@ -12,6 +12,7 @@ import { numberScans } from "./number-scans.ts";
 import { pruneColumns } from "./prune-columns.ts";
 import { pushFilters } from "./push-filters.ts";
 import { pushLimits } from "./push-limits.ts";
+import { shiftSums } from "./shift-sums.ts";
 import { dropSorts, limitSorts } from "./sorts.ts";
 import { verifyPlan, verifyScanIds } from "./verify.ts";
 
@@ -21,7 +22,7 @@ export { isImmutable, usesClock } from "./clock.ts";
 export function optimize(plan: Plan, context: EvaluationContext = {}): Plan {
   const { columns } = plan;
   const folded = foldConstants(plan, context);
-  const filtered = extractIntervals(pushFilters(mergeProjections(folded)));
+  const filtered = extractIntervals(pushFilters(shiftSums(mergeProjections(folded))));
   const sorted = limitSorts(dropSorts(pushLimits(filtered)));
   const pruned = numberScans(foldConstants(mergeProjections(pruneColumns(sorted)), context));
   if (VERIFY) {

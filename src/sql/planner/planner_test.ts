@@ -19,6 +19,7 @@ for (
   const [name, columns] of [
     ["trades", "ts TIMESTAMP, sym SYMBOL, px DOUBLE, qty INT"],
     ["quotes", "ts TIMESTAMP, sym SYMBOL, bid DOUBLE"],
+    ["narrow", "ts TIMESTAMP, b BYTE, sh SHORT, i INT, l LONG"],
   ]
 ) {
   catalogue.add({
@@ -101,6 +102,34 @@ const cases: [title: string, sql: string, plan: string[]][] = [
       "        by sym",
       "      Scan trades: sym, px",
       "          where (sym = 'a')",
+    ],
+  ],
+  [
+    "sums of a short integer and constants are one sum",
+    "select sum(sh), sum(sh + 1) + sum(1 + sh), sum(sh - 2l), max(sh + 1) from narrow",
+    [
+      "Project sum(SHORT) as sum(sh), ((sum(SHORT) + (1 * count(SHORT))) + (sum(SHORT) + (1 * count(SHORT)))) as sum(sh + 1) + sum(1 + sh), (sum(SHORT) + (-2 * count(SHORT))) as sum(sh - 2l), max(INT) as max(sh + 1)",
+      "  Aggregate sum(sh), count(sh), max((sh::INT + 1))",
+      "    Scan narrow: sh",
+    ],
+  ],
+  [
+    "sums of an integer of 32 bits and a constant of 64 are sums with its number of values",
+    "select b, sum(i + 1l) s from narrow",
+    [
+      "Project key 1 as b, (sum(INT) + (1 * count(INT))) as s",
+      "  Aggregate sum(i), count(i)",
+      "      by b",
+      "    Scan narrow: b, i",
+    ],
+  ],
+  [
+    "sums that may overflow for a row stay",
+    "select sum(i + 1), sum(l + 1), sum(sh + 2147483647), sum(b + 3000000000l), sum(2 - sh) from narrow",
+    [
+      "Project sum(INT) as sum(i + 1), sum(LONG) as sum(l + 1), sum(INT) as sum(sh + 2147483647), sum(LONG) as sum(b + 3000000000l), sum(INT) as sum(2 - sh)",
+      "  Aggregate sum((i + 1)), sum((l + 1)), sum((sh::INT + 2147483647)), sum((b::LONG + 3000000000)), sum((2 - sh::INT))",
+      "    Scan narrow: b, sh, i, l",
     ],
   ],
   [
