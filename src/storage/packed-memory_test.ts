@@ -79,8 +79,8 @@ Deno.test("memories are no external memory of the thread that makes them", async
     const output = new TextDecoder().decode(stdout);
     assert.match(output, /memories 3/);
     const external = [...output.matchAll(/External memory reported: +(\d+) KB/g)].map(([, kib]) => Number(kib));
-    // A register may still have the last object.
-    assert.ok(external.at(-1)! <= 1 << 20, `${external} KiB`);
+    // A register may still have the last object. The pool of `node:buffer` takes 8 KiB.
+    assert.ok(external.at(-1)! <= (1 << 20) + 8, `${external} KiB`);
   } finally {
     await Deno.remove(path);
   }

@@ -93,7 +93,9 @@ class KeptState implements BatchAggregateState {
 
   private offer(group: number, column: BatchColumn, row: number): void {
     const { width, views } = this;
-    if (width === 0) return this.take(group, viewOf(views, column, row), offsetOf(column, row), column.values[2 * row + 1]);
+    if (width === 0) {
+      return this.take(group, viewOf(views, column, row), offsetOf(column, row), column.values[2 * row + 1]);
+    }
     const address = column.address + width * row, isHigh = address >= HALF;
     const length = column.isNull(row) ? NULL_LENGTH : width;
     this.take(group, isHigh ? views.high : views.low, isHigh ? address - HALF : address, length);

@@ -268,7 +268,9 @@ const regexpReplace: BatchFunction = ([column, patterns, replacements], out, row
   for (let row = 0; row < rowCount; row++) {
     const text = column.text(row);
     if (text !== undefined && (regex === undefined || !isConstant)) {
-      const pattern = patterns.text(row), replacement = replacements.text(row), isNull = pattern === undefined || replacement === undefined;
+      const pattern = patterns.text(row),
+        replacement = replacements.text(row),
+        isNull = pattern === undefined || replacement === undefined;
       regex = isNull ? undefined : compiled("replace", pattern, context, () => javaRegex(pattern, true));
       by = isNull ? undefined : compiled("by", replacement, context, () => translateReplacement(replacement));
     }
