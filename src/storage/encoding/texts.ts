@@ -24,7 +24,8 @@ const HEADER_BYTES = 32, ALIGN = 16;
 const BLOCK_BYTES = 65_536;
 /** Higher levels take several times as long and save a few percent. By default zlib would return a block in several pieces. */
 const COMPRESSION = { chunkSize: BLOCK_BYTES, params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-const DECOMPRESSION = { chunkSize: BLOCK_BYTES };
+/** A byte more: at its full size, zlib would look for a second piece. */
+const DECOMPRESSION = { chunkSize: BLOCK_BYTES + 1 };
 /** Texts that shrink by less are stored without encoding, and loading them decodes nothing. */
 const SHRINKS_TO = 0.9;
 /** After a block that does not shrink, this many blocks are stored without a try. */
