@@ -160,6 +160,7 @@ export function batchOut(
       }
     },
     makeText,
+    reserve: place,
     setView(row, at, length) {
       heap.u32[pairs + row * 2] = at;
       heap.i32[pairs + row * 2 + 1] = length;

@@ -64,8 +64,10 @@ export const ARRAY_DIMENSIONS_MAX = 32;
 
 /** Number of dimensions of an array's tag: 2 for DOUBLE[][]; 0 for other types. */
 export function arrayDimensions(tag: string): number {
-  const match = /^DOUBLE((?:\[\])+)$/.exec(tag);
-  return match ? match[1]!.length / 2 : 0;
+  if (!tag.startsWith("DOUBLE[")) return 0;
+  let at = "DOUBLE".length;
+  while (tag.startsWith("[]", at)) at += 2;
+  return at === tag.length ? (at - "DOUBLE".length) / 2 : 0;
 }
 
 /** Parses `0x` and up to 64 hexadecimal digits. Undefined for other texts. */

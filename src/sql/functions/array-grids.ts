@@ -8,13 +8,16 @@ import { checkElements } from "./sizes.ts";
 /** Moves the non-null elements to the start of `values`. */
 export function withoutNulls(values: Float64Array): Float64Array {
   let count = 0;
-  for (const value of values) if (!Number.isNaN(value)) values[count++] = value;
-  return values.subarray(0, count);
+  for (let k = 0; k < values.length; k++) {
+    const value = values[k];
+    if (!Number.isNaN(value)) values[count++] = value;
+  }
+  return count === values.length ? values : values.subarray(0, count);
 }
 
 export const total = (values: Float64Array): number => {
   let sum = 0;
-  for (const value of values) sum += value;
+  for (let k = 0; k < values.length; k++) sum += values[k];
   return sum;
 };
 
@@ -71,6 +74,9 @@ function stretched({ shape, values }: Grid, to: readonly number[]): (index: numb
   };
 }
 
+export const areSame = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((length, k) => length === b[k]);
+
 /** Element-wise operation with broadcasting: a length of 1, or a missing leading dimension, matches any length. */
 export function combined(
   a: Grid,
@@ -78,6 +84,9 @@ export function combined(
   operation: (x: number, y: number) => number,
   context: FunctionContext,
 ): Grid {
+  const x = a.values, y = b.values, isSame = areSame(a.shape, b.shape);
+  if (isSame || b.shape.length === 0) return grid(a.shape, (i) => operation(x[i], isSame ? y[i] : y[0]), context);
+  if (a.shape.length === 0) return grid(b.shape, (i) => operation(x[0], y[i]), context);
   const dimensions = Math.max(a.shape.length, b.shape.length);
   const shape = Array.from({ length: dimensions }, (_, i) => {
     const x = a.shape[i - dimensions + a.shape.length] ?? 1, y = b.shape[i - dimensions + b.shape.length] ?? 1;
@@ -87,8 +96,6 @@ export function combined(
   const left = stretched(a, shape), right = stretched(b, shape);
   return grid(shape, (i) => operation(left(i), right(i)), context);
 }
-
-export const scalar = (value: number): Grid => ({ shape: [], values: Float64Array.of(value) });
 
 export interface Cut {
   from: number;

@@ -7,6 +7,7 @@ import { arrayDimensions } from "../../types/wide.ts";
 import { elementFunctions } from "./array-elements.ts";
 import {
   areEqual,
+  areSame,
   byRow,
   combined,
   type Cut,
@@ -15,16 +16,15 @@ import {
   insertionPoint,
   mean,
   product,
-  scalar,
   shift,
   sort,
   total,
   transposed,
   withoutNulls,
 } from "./array-grids.ts";
-import { ARRAY, arrayTag, each, type Grid, grid, read, same, unfit, widest, write } from "./array-values.ts";
+import { ARRAY, arrayTag, each, type Grid, grid, read, readerOf, same, unfit, widest, write } from "./array-values.ts";
 import { batchEntry } from "./batch-entry.ts";
-import type { BatchColumn, BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
+import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { NUMBERS } from "./nodes.ts";
 import { roundedTo } from "./numeric.ts";
 
@@ -32,6 +32,7 @@ import { roundedTo } from "./numeric.ts";
 function numberAt(column: BatchColumn, row: number): number {
   if (column.type === "NULL") return NaN;
   const value = column.values[row];
+  if (column.type === "DOUBLE") return value;
   const { nullable, nullValue } = typeOf(column.type);
   return nullable && value === nullValue ? NaN : Number(value);
 }
@@ -71,8 +72,16 @@ function mapping(
 
 const flat = (): string => arrayTag(1);
 
+/** Numbers as arrays without dimensions, one for each column. */
+const scalars = new WeakMap<BatchColumn, Grid>();
+
+/** Valid until the column's next one is read. */
 function operandAt(column: BatchColumn, row: number, context: FunctionContext): Grid | undefined {
-  return arrayDimensions(column.type) > 0 ? read(column, row, context) : scalar(numberAt(column, row));
+  if (arrayDimensions(column.type) > 0) return read(column, row, context);
+  let scalar = scalars.get(column);
+  if (scalar === undefined) scalars.set(column, scalar = { shape: [], values: new Float64Array(1) });
+  scalar.values[0] = numberAt(column, row);
+  return scalar;
 }
 
 const OPERATIONS: [name: string, summary: string, of: (x: number, y: number) => number][] = [
@@ -102,10 +111,34 @@ const arithmetic = OPERATIONS.flatMap(([name, summary, of]) =>
   )
 );
 
-/** Index from 0; the argument counts from 1, or negative from the end. undefined if out of range. */
-function elementIndex(index: bigint, length: number): number | undefined {
-  const place = index < 0n ? length + Number(index) : Number(index) - 1;
-  return index === NULL_I64 || place < 0 || place >= length ? undefined : place;
+/** Index from 0; the argument counts from 1, or negative from the end. undefined if out of range, as NULL is. */
+function elementIndex(index: number, length: number): number | undefined {
+  const place = index < 0 ? length + index : index - 1;
+  return place < 0 || place >= length ? undefined : place;
+}
+
+/** `array[i, j]`, with an index for each dimension. */
+function elements(
+  column: BatchColumn,
+  indices: BatchColumn[],
+  out: BatchOut,
+  rowCount: number,
+  context: FunctionContext,
+): void {
+  const reader = readerOf(column, context);
+  const known = indices.map(({ isConstant, values }) => isConstant && rowCount > 0 ? Number(values[0]) : undefined);
+  each(
+    (row) => {
+      let at: number | undefined = reader.open(row) ? 0 : undefined;
+      for (let k = 0; at !== undefined && k < indices.length; k++) {
+        const length = reader.shape[k], place = elementIndex(known[k] ?? Number(indices[k].values[row]), length);
+        at = place === undefined ? undefined : at * length + place;
+      }
+      out.values[row] = at === undefined ? NaN : reader.element(at);
+    },
+    rowCount,
+    context,
+  );
 }
 
 /** Kinds of subscripts: `a[from]`, `a[from:to]`, `a[from:]`. */
@@ -117,7 +150,7 @@ export const SUBSCRIPT = { index: 0n, slice: 1n, sliceToEnd: 2n };
  */
 const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
   const count = numbers.length / 3;
-  const isElement = out.type === "DOUBLE";
+  if (out.type === "DOUBLE") return elements(column, numbers.filter((_, k) => k % 3 === 1), out, rowCount, context);
   each(
     (row) => {
       const array = read(column, row, context);
@@ -129,7 +162,7 @@ const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
           ? [0, 1, 2].map((k) => numbers[3 * i + k].values[row] as bigint)
           : [SUBSCRIPT.sliceToEnd, 1n, NULL_I64];
         if (kind === SUBSCRIPT.index) {
-          const place = elementIndex(from, length);
+          const place = elementIndex(Number(from), length);
           cuts.push(place === undefined ? undefined : { from: place, to: place + 1 });
         } else if (from === NULL_I64 || (kind === SUBSCRIPT.slice && to === NULL_I64)) {
           cuts.push(undefined);
@@ -143,9 +176,7 @@ const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
         }
       }
       const isMissing = array === undefined || cuts.includes(undefined);
-      const made = isMissing ? undefined : cutOut(array!, cuts as Cut[], kept, context);
-      if (isElement) out.values[row] = made?.values[0] ?? NaN;
-      else write(out, row, made);
+      write(out, row, isMissing ? undefined : cutOut(array!, cuts as Cut[], kept, context));
     },
     rowCount,
     context,
@@ -179,7 +210,7 @@ const literals: FunctionEntry[] = [
           const rows = columns.map((column) => read(column, row, context));
           const first = rows.find((each) => each !== undefined);
           if (first === undefined || rows.includes(undefined)) return write(out, row, undefined);
-          if (rows.some((each) => String(each!.shape) !== String(first.shape))) {
+          if (rows.some((each) => !areSame(each!.shape, first.shape))) {
             throw unfit("the rows of an array must have the same length", context);
           }
           const size = first.values.length;
@@ -401,7 +432,7 @@ const others: FunctionEntry[] = [
               out.values[row] = NaN;
               return;
             }
-            if (x.shape.length > 0 && y.shape.length > 0 && String(x.shape) !== String(y.shape)) {
+            if (x.shape.length > 0 && y.shape.length > 0 && !areSame(x.shape, y.shape)) {
               throw unfit("the arrays have different shapes", context);
             }
             out.values[row] = total(withoutNulls(combined(x, y, (u, v) => u * v, context).values));

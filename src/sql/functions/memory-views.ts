@@ -39,3 +39,20 @@ export function offsetOf(column: BatchColumn, row: number): number {
 export function baseOf(column: BatchColumn, row: number): number {
   return column.values[2 * row] < 0 ? HALF : 0;
 }
+
+/** The same for values of any alignment. `low` has all of memory, so that a value may lie across the border. */
+export interface DataViews {
+  low: DataView;
+  high: DataView;
+}
+
+const knownData = new WeakMap<ArrayBufferLike, DataViews>();
+
+export function dataViewsOf(buffer: ArrayBufferLike): DataViews {
+  let found = knownData.get(buffer);
+  if (found === undefined) {
+    const low = new DataView(buffer);
+    knownData.set(buffer, found = { low, high: buffer.byteLength > HALF ? new DataView(buffer, HALF) : low });
+  }
+  return found;
+}

@@ -3,7 +3,14 @@ import { Buffer } from "node:buffer";
 import { Pace } from "./pace.ts";
 import { offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 import { layoutOf, LONG_MAX, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
-import { type ArrayWork, encodeArray, formatArray, inBrackets, parseArray } from "../../types/array-text.ts";
+import {
+  type ArrayWork,
+  encodeArray,
+  formatArray,
+  inBrackets,
+  parseArray,
+  writeArray,
+} from "../../types/array-text.ts";
 import { formatValue } from "../../types/format/mod.ts";
 import { arrayDimensions, decimalOf, geohashBits, parseBinary, parseGeohash, parseLong256 } from "../../types/wide.ts";
 import type {
@@ -28,6 +35,27 @@ export function textOfWide(column: BatchColumn, row: number, context: FunctionCo
   if (column.isNull(row)) return undefined;
   if (arrayDimensions(column.type) > 0) return formatArray(column.bytes(row)!, arrayWork(context));
   return formatValue(wideValue(column, row) as Value, column.type) ?? undefined;
+}
+
+/** Of short texts of arrays. */
+let shortTexts = new Uint8Array(4096);
+const SHORT_TEXTS_MAX = 1 << 16;
+
+/** The text of an array as bytes, valid until the next call. Undefined for NULL. */
+function textOfArray(column: BatchColumn, row: number, { memory, poll }: FunctionContext): Uint8Array | undefined {
+  const array = column.bytes(row);
+  if (array === undefined) return undefined;
+  let bytes = shortTexts;
+  const end = writeArray(array, (sizeBytes) => {
+    poll();
+    if (sizeBytes <= bytes.length) return bytes;
+    memory.need(2 * sizeBytes);
+    const larger = new Uint8Array(2 * sizeBytes);
+    larger.set(bytes);
+    if (larger.length <= SHORT_TEXTS_MAX) shortTexts = larger;
+    return bytes = larger;
+  }, 0);
+  return bytes.subarray(0, end);
 }
 
 function arrayWork({ memory, poll }: FunctionContext): ArrayWork {
@@ -531,8 +559,9 @@ export const wideFunctions: FunctionEntry[] = [
     examples: [],
     check: (_, types) => (types[0] === "BINARY" ? { message: `BINARY has no ${to}` } : undefined),
     batch: ([column], out, rowCount, context) => {
+      const isArray = arrayDimensions(column.type) > 0;
       for (let row = 0; row < rowCount; row++) {
-        out.setText(row, textOfWide(column, row, context));
+        out.setText(row, isArray ? textOfArray(column, row, context) : textOfWide(column, row, context));
         if ((row & 4095) === 4095) context.poll();
       }
     },
