@@ -13,7 +13,6 @@ export interface SecureOptions {
   first?: Uint8Array;
   /** Protocol that the client must agree on by ALPN, if it offers any. */
   protocol?: string;
-  handshakeTimeoutMs?: number;
 }
 
 /** A TLS connection; reads and writes wait for the handshake. */
@@ -49,7 +48,7 @@ class TlsConnection implements SecureConnection {
     this.#raw = duplexOf(connection, options.first);
     const ALPNProtocols = options.protocol === undefined ? undefined : [options.protocol];
     this.#socket = new TLSSocket(this.#raw as never, { isServer: true, secureContext, ALPNProtocols });
-    this.handshake = this.#handshake(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS);
+    this.handshake = this.#handshake();
     // Only some callers await the handshake; for the others the first read reports the failure.
     this.handshake.catch(() => {});
     const fail = (error: Error) => {
@@ -69,13 +68,13 @@ class TlsConnection implements SecureConnection {
     this.#raw.on("close", end);
   }
 
-  #handshake(timeoutMs: number): Promise<string | undefined> {
+  #handshake(): Promise<string | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
     const fail = (reason: string) => reject(new Error(`TLS: ${reason}`));
     const timer = setTimeout(() => {
-      fail(`no handshake within ${timeoutMs} ms`);
+      fail(`no handshake within ${HANDSHAKE_TIMEOUT_MS} ms`);
       this.close();
-    }, timeoutMs);
+    }, HANDSHAKE_TIMEOUT_MS);
     this.#socket.once("secure", () => resolve(this.#socket.alpnProtocol || undefined));
     for (const source of [this.#socket, this.#raw]) source.once("error", ({ message }) => fail(message));
     const left = () => fail("the client disconnected before the end of the handshake");
