@@ -57,7 +57,7 @@ const QUICK_MS = 20;
 const QUICK_ROUNDS = 25;
 /** Asked after a pause, in which the processor's cores may have gone to sleep. */
 const FIRST: BenchQuery = { name: "first", sundial: "select 1", duckdb: "select 1" };
-/** A table of so many rows has 30 days, larger ones have more. */
+/** A table of this many rows has 30 days, larger ones have more. */
 const THIRTY_DAYS_ROWS = 50_000_000;
 
 export async function scaleSuite(work: string, options: ScaleOptions): Promise<void> {

@@ -41,7 +41,7 @@ export function makeTrades(rowCount: number): Trades {
   return tradesInPieces(rowCount, rowCount).next().value!;
 }
 
-/** The distance of so many rows over 30 days. */
+/** The distance of this many rows over 30 days. */
 export function gapMicrosOf(rowCount: number): number {
   return Math.floor(SPAN_MICROS / rowCount);
 }

@@ -48,9 +48,9 @@ const CONDITIONS: [byCodes: string, byValues: string][] = [
   ["i < 500 and late is null", "i + 0 < 500 and late + 0.0 is null"],
 ];
 const TIME = " and ts between '2024-01-01T05:20:01' and '2024-01-03T03:40:59'";
-/** One in so many pairs of a condition and a query is asked with an interval, too. */
+/** One in this many pairs of a condition and a query is asked with an interval, too. */
 const TIMED = 3;
-/** One in so many pairs is asked, and after changes. */
+/** One in this many pairs is asked, and after changes. */
 const [STORED, CHANGED] = FULL ? [1, 1] : [2, 3];
 
 const QUERIES = [

@@ -93,7 +93,7 @@ const PRODUCTS = [
   ["sum(wide_decimals * wide_decimals)"],
 ];
 
-/** One in so many pairs of conditions or keys with calls is asked for a part of the time, too. */
+/** One in this many pairs of conditions or keys with calls is asked for a part of the time, too. */
 const TIMED = ALL_QUESTIONS ? 1 : 5;
 
 function questions(): Question[] {

@@ -11,7 +11,7 @@ interface TableShape {
   symbolCount: number;
   /** Rows with equal times. */
   ties: number;
-  /** The key of each of so many rows is null; default: none. */
+  /** The key of each of this many rows is null; default: none. */
   nullEvery?: number;
 }
 

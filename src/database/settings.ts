@@ -20,7 +20,7 @@ import { lineSettings } from "../wire/line/settings.ts";
 const MIB = 2 ** 20, GIB = 2 ** 30;
 /** Limits of `query.tokens.max`. The planner's heap, of 4 GiB, holds the greatest number. */
 const TOKENS_A_MIB = 1_500, TOKENS_MAX = 12_000_000;
-/** Default of `cairo.max.tables`: what so many tables with rows take is left beside everything else. */
+/** Default of `cairo.max.tables`: what this many tables with rows take is left beside everything else. */
 const TABLES_A_MIB = 24;
 /** An address has 32 bits, so a memory has less than 4 GiB. */
 const MEMORY_BYTES_MAX = 4095 * MIB;

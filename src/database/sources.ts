@@ -52,7 +52,7 @@ const WORKING_ROWS = 100;
 const LATEST_ROWS = 65_536;
 
 /**
- * Of rows under conditions so many are expected to pass, if the query is stopped otherwise: values that are looked for are rare, and
+ * Of rows under conditions this many are expected to pass, if the query is stopped otherwise: values that are looked for are rare, and
  * of other conditions more may pass.
  */
 const FOUND_SHARE = 1 / 16, PASSING_SHARE = 1 / 2;

@@ -11,7 +11,7 @@ import type { StatementCache } from "./statements.ts";
 
 /** More rows do not wait here, but go to the writer, which holds the transaction's state of its tables. */
 const PENDING_BYTES_MAX = 16 << 20;
-/** So many rows that are added one by one become a batch. */
+/** This many rows that are added one by one become a batch. */
 const BATCH_ROWS = 256;
 /** For each value of a row. */
 const VALUE_BYTES = 16;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { BusyWait } from "./busy-wait.ts";
 
-/** After which of so many pieces of work a thread looks. */
+/** After which of this many pieces of work a thread looks. */
 function looks(pieces: number, hasCome: (look: number) => boolean, micros = 1): number[] {
   const wait = new BusyWait(micros);
   const after: number[] = [];

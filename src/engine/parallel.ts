@@ -68,7 +68,7 @@ export class SectionRunner implements ParallelRunner {
   /** True if other threads have been asked. */
   hasRun = false;
 
-  /** `request`: of the present query. `helperCount`: the most helpers; `wake` wakes so many idle workers. */
+  /** `request`: of the present query. `helperCount`: the most helpers; `wake` wakes this many idle workers. */
   constructor(
     private readonly heap: SharedHeap,
     public request: SectionsOwner,

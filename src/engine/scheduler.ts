@@ -162,7 +162,7 @@ function accepts(seat: Seat, job: Job, workerCount: number): boolean {
   return seat.index < workerCount || EXTRA_SEATS[seat.index - workerCount](job);
 }
 
-/** Of so many workers that run queries of any length. */
+/** Of this many workers that run queries of any length. */
 export function createMailboxes(workerCount: number, notify?: Notify): Mailboxes {
   return Mailboxes.create(workerCount + EXTRA_SEATS.length, notify);
 }

@@ -107,7 +107,7 @@ export interface ColumnStats {
 }
 
 /**
- * A summary of so many rows of a stored column, in words of 8 bytes: sum, least and greatest of the values (i64 or f64 each); in the
+ * A summary of this many rows of a stored column, in words of 8 bytes: sum, least and greatest of the values (i64 or f64 each); in the
  * halves of the last word the number of those that are not NULL, and of rows. Without values, the other words have no meaning.
  */
 export const SUMMARY_ROWS = 1024, SUMMARY_WORDS = 4;

@@ -34,20 +34,20 @@ const USES_MAX = 3;
  */
 export const DECODED = 0, PACKED = 1, PACKABLE = 2, SUMMARIES = 3, POSTINGS = 4;
 /**
- * Of so many evictions for a packed frame, one takes any frame of values that could be packed and is not hot instead of one on probation. So a
+ * Of this many evictions for a packed frame, one takes any frame of values that could be packed and is not hot instead of one on probation. So a
  * set of chunks that is read again and again ends up in the pool if it fits when packed.
  */
 const EVICTIONS_PER_VALUES = 4;
 /** See `admits`. */
 const MISSES_PER_FRAME = 8;
-/** It looks at so many slots. There are some 40 for each frame of usual columns. */
+/** It looks at this many slots. There are some 40 for each frame of usual columns. */
 const SLOTS_SEARCHED = 2048;
 /** A chunk that is kept packed gets a frame of values when so much of the pool is free. */
 const UNPACKED_BELOW = 7 / 8;
 /** A chunk is hot if less than this share of the pool's size was read since its last use. */
 const HOT_WITHIN = 1 / 16;
 const LONG_AGO = 2 ** 31;
-/** One in so many reads of hot chunks makes a frame of values, because that takes several times as long as decoding to a window. */
+/** One in this many reads of hot chunks makes a frame of values, because that takes several times as long as decoding to a window. */
 const HOT_READS_PER_FRAME = 4;
 
 // Words of the pool's state, from `SHARED_WORD.poolState` on.
@@ -102,7 +102,7 @@ export interface Frame {
   readonly sizeBytes: number;
 }
 
-/** So many slots stay in a `Held` when they are not pinned any more. */
+/** This many slots stay in a `Held` when they are not pinned any more. */
 const HELD_KEPT = 64;
 
 /**
@@ -322,7 +322,7 @@ export class Frames {
   }
 
   /**
-   * True if a chunk that has no frame should get one: if there is free memory, and otherwise one time in so many. If not, counts a miss.
+   * True if a chunk that has no frame should get one: if there is free memory, and otherwise one time in this many. If not, counts a miss.
    * Scans of more than the pool can hold would replace frames before they use them again.
    */
   admits(sizeBytes: number): boolean {

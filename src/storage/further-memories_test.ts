@@ -102,7 +102,7 @@ function tableOf(heap: SharedHeap, random: Random): Table {
   return { files, source, values };
 }
 
-/** Memories of so many KiB, with a directory in the first. */
+/** Memories of this many KiB, with a directory in the first. */
 function memoriesOf(sizesKib: readonly number[]): PackedMemory[] {
   const memories = sizesKib.map((kib) => createPackedMemory(kib * KIB));
   formatPool(memories[0], memories.reduce((sum, memory) => sum + memory.sizeBytes() * 0.9, 0));

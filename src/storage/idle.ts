@@ -37,7 +37,7 @@ export class Idle {
   }
 }
 
-/** After so many bytes on disk, a checkpoint makes the progress of work durable, and removes files that are empty. */
+/** After this many bytes on disk, a checkpoint makes the progress of work durable, and removes files that are empty. */
 const CHECKPOINT_BYTES = 64 << 20;
 /** How long nothing is tried after the disk or the memory was full. */
 const RETRY_MS = 60_000;

@@ -39,7 +39,7 @@ export class Load {
    */
   add(packed: Uint8Array): void {
     const { table } = this;
-    // So many that the work is done before as many rows wait again.
+    // This many that the work is done before as many rows wait again.
     for (let k = 0; k < STEPS_OF_BATCH && this.work !== undefined; k++) this.step();
     const batch = unpackAppendBatch(packed, this.columnIds);
     if (batch.rowCount === 0) return;

@@ -29,7 +29,7 @@ import { type LeasedPool, PoolLease } from "./lease.ts";
 import { PagedSegments, type PageFrames, type PageLocation, PageReader } from "./paged-segments.ts";
 import { WINDOW_BYTES, Windows } from "./windows.ts";
 
-/** So many times values are gathered from an extent before it gets a frame. */
+/** This many times values are gathered from an extent before it gets a frame. */
 const GATHERED_BEFORE = 1;
 const GATHERED_EXTENTS_MAX = 65_536;
 

@@ -33,7 +33,7 @@ const SEGMENT_TEXT_BYTES_MAX = 16 << 20;
  */
 const ROWS_WITH_SPACE = 57_344;
 
-/** A column with so many symbols gets postings without being declared INDEX. */
+/** A column with this many symbols gets postings without being declared INDEX. */
 const INDEXED_SYMBOLS_MIN = 2048;
 
 /** Detached partitions, by their start. Their rows are not rows of the table until ATTACH PARTITION. */

@@ -5,7 +5,7 @@ import { HeapFullError } from "./heap.ts";
 
 /** A window has space for the values of a segment's column. */
 export const WINDOW_BYTES = 8 * SEGMENT_ROWS_MAX;
-/** A thread has a window for each column that its queries read at the same time, up to so many. */
+/** A thread has a window for each column that its queries read at the same time, up to this many. */
 const WINDOWS_MAX = 32;
 /** The windows of a thread take at most this share of the pool's size, besides the pool. */
 const WINDOWS_SHARE = 1 / 8;

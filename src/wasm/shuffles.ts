@@ -1,6 +1,6 @@
 /** Bytes for `Code.shuffle`. Lanes of the second vector follow those of the first. */
 
-/** Lanes of so many bytes. */
+/** Lanes of this many bytes. */
 export function lanesOf(width: number, lanes: readonly number[]): number[] {
   return lanes.flatMap((lane) => Array.from({ length: width }, (_, byte) => width * lane + byte));
 }

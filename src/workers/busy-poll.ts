@@ -20,7 +20,7 @@ const EPOLL_EVENT_BYTES = 16;
 const CLIENT_EVENTS_MAX = 16;
 /**
  * As long as each look finds what it awaits, each turn plans the next one, and the runtime asks for events in every 60th turn only. Therefore
- * it gets a turn after so many.
+ * it gets a turn after this many.
  */
 const IN_A_ROW_MAX = 8;
 /** If more clients than this have been answered in a turn, the runtime's reads are as fast, and fair. */

@@ -25,7 +25,7 @@ class Queries {
   readonly closed: number[] = [];
   readonly kept = new KeptQueries(registry, () => assert.fail("no sources"), () => this.nowMs);
 
-  /** A query of a plan that has run with so many bytes, and is kept if it can be. */
+  /** A query of a plan that has run with this many bytes, and is kept if it can be. */
   run(planName: number, slot: number, bytes = 4096, plan = PLANS[planName]): boolean {
     const request = requestOf(planName, slot), memory = new CountedMemory(heap, 0, slotWord(slot, SLOT.memoryUnits));
     memory.allocate(bytes, "test");

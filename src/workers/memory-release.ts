@@ -53,7 +53,7 @@ function* releaseAll(heap: SharedHeap, isWanted: () => boolean): Generator<void>
   libc()?.malloc_trim(0n);
 }
 
-/** Returns about so many bytes of free blocks at once, while the machine has hardly any memory left. */
+/** Returns about this many bytes of free blocks at once, while the machine has hardly any memory left. */
 export function releaseFreePages(heap: SharedHeap, sizeBytes: number): void {
   let left = sizeBytes;
   for (const block of heap.freeBlocks(BLOCK_BYTES_MIN).sort((a, b) => b.warmBytes - a.warmBytes)) {

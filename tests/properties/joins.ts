@@ -4,7 +4,7 @@
  */
 import fc from "../../src/properties.ts";
 
-/** The index of a build side with so many rows is filled in parts; see `INDEX_PARTS_ROWS_MIN` of the engine. */
+/** The index of a build side with this many rows is filled in parts; see `INDEX_PARTS_ROWS_MIN` of the engine. */
 const BUILD_ROWS_MIN = 300_000;
 
 const PRIMES = [7_919, 104_729, 611_953, 1_299_709];
@@ -18,7 +18,7 @@ interface TableShape {
   symbolCount: number;
   /** Rows with equal times. */
   ties: number;
-  /** One of so many keys is null, and one of so many rows has the same key. */
+  /** One of this many keys is null, and one of this many rows has the same key. */
   nullEvery: number;
   hotEvery: number;
 }

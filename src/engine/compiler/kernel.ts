@@ -215,7 +215,7 @@ export class KernelWriter {
     return { base, derived };
   }
 
-  /** Loads the inputs of `nodes` for the row in local `row`, or the one so many rows `ahead`. */
+  /** Loads the inputs of `nodes` for the row in local `row`, or the one this many rows `ahead`. */
   loadRow(nodes: readonly IrNode[], row: number, loaded: ReadonlySet<number> = new Set(), ahead = 0): Set<number> {
     const { base, derived } = this.baseInputs(nodes);
     for (const k of base) if (!loaded.has(k)) this.loadScalar(k, row, ahead);

@@ -110,12 +110,12 @@ export function areNarrow(places: readonly number[], offsets: readonly ChunkOffs
   return true;
 }
 
-/** Words of a record for the number of rows and the sums of so many arguments. */
+/** Words of a record for the number of rows and the sums of this many arguments. */
 function sumWords(argumentCount: number): number {
   return 2 * Math.ceil((1 + argumentCount) / 2);
 }
 
-/** The place in a record of one of so many arguments' words, in bytes. */
+/** The place in a record of one of this many arguments' words, in bytes. */
 export function argumentWord(
   argumentCount: number,
   argument: number,

@@ -212,7 +212,7 @@ class Aggregate implements Operator {
     return { rowCount, columns };
   }
 
-  /** Columns for at least so many groups. */
+  /** Columns for at least this many groups. */
   private output(grouper: Grouper, rowCount: number) {
     const { out, space } = this;
     if (out !== undefined && out.rowCount >= rowCount) return out;

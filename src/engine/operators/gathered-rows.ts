@@ -7,7 +7,7 @@ import type { QueryContext, Vector } from "../contract.ts";
 import { scanDictionaries } from "../physical/facts.ts";
 import type { ScanReader } from "./scan.ts";
 
-/** Columns have space for at least so many rows. */
+/** Columns have space for at least this many rows. */
 const CAPACITY_MIN = 256;
 
 export class GatheredRows {

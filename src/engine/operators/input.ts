@@ -71,7 +71,7 @@ export function spareBytesOf(context: QueryContext): number {
 }
 
 /**
- * False if an operator that is about to output rows, after taking so many bytes more, leaves too little to those above: for their buffers, and
+ * False if an operator that is about to output rows, after taking this many bytes more, leaves too little to those above: for their buffers, and
  * for the rows that they write when they continue on disk. If it can continue on disk itself, it should, though the memory holds what it keeps.
  */
 export function leavesRoom(context: QueryContext, bytesToTake = 0): boolean {
@@ -96,7 +96,7 @@ export function isTooMany(error: unknown): boolean {
   return error instanceof TooManyRows || isOutOfMemory(error);
 }
 
-/** With an overflow, so many rows are appended at a time, and texts of this part of the query's memory. */
+/** With an overflow, this many rows are appended at a time, and texts of this part of the query's memory. */
 const SLICE_ROWS = 8_192, TEXT_SHARE = 16;
 
 /** Reads `input` to its end. With `overflow`, the result has only the rows that it has not taken. */

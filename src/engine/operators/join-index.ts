@@ -103,7 +103,7 @@ export interface KeyRange {
 /** A table has at most this share of its buckets in use. */
 const FILLED = 1 / 1.4;
 
-/** Hash tables of groups begin with so many buckets, and grow by this factor: the work of filling one that is too small is lost. */
+/** Hash tables of groups begin with this many buckets, and grow by this factor: the work of filling one that is too small is lost. */
 const FIRST_BUCKETS = 1 << 17, GROWTH = 8;
 
 const FILL_BYTES = 1 << 24;

@@ -131,7 +131,7 @@ export class JoinReader implements MorselReader {
   private readonly leftNeeded: ReadonlySet<number>;
   private readonly keepsLeft: boolean;
   private readonly ends: boolean;
-  /** Addresses by column, for so many pairs as the lists. */
+  /** Addresses by column, for as many pairs as the lists. */
   private readonly outputs = new Map<number, number>();
   private bound?: Bound;
   /**

@@ -11,7 +11,7 @@ import type { LastRowsIndex } from "./base-plan.ts";
 /** Least number of rows between two snapshots; with more groups, there are as many rows as groups. */
 const SPACING_MIN = 8_192;
 
-/** A walk takes at most so many steps between two polls. */
+/** A walk takes at most this many steps between two polls. */
 const STEPS_MAX = 1 << 20;
 
 const NULL_TIME = -(1n << 63n), NO_TOLERANCE = -1n;

@@ -14,7 +14,7 @@ import type { Morsel } from "./morsel.ts";
 import { RowConditions } from "./row-conditions.ts";
 import { ScanReader } from "./scan.ts";
 
-/** After a segment of which more rows pass than wanted, so many are left to the reader of rows without a test. */
+/** After a segment of which more rows pass than wanted, this many are left to the reader of rows without a test. */
 const UNTESTED_SEGMENTS = 15;
 /** Words of a vector's bits. */
 const VECTOR_WORDS = SUMMARY_ROWS / 32;

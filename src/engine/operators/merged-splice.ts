@@ -30,7 +30,7 @@ const MEMORY_PER_ROW = 8_192;
 /** In units of the rows that are read at a time: the least number that are merged together. With more keys, there are as many rows as keys. */
 const RANGE_READS = 2;
 
-/** In the same units: old rows are dropped when a side exceeds twice the number of keys by so many; similarly for texts. */
+/** In the same units: old rows are dropped when a side exceeds twice the number of keys by this many; similarly for texts. */
 const SLACK_READS = 2;
 
 function rowsReadAtOnce({ memory: { limitBytes } }: QueryContext): number {

@@ -41,7 +41,7 @@ import type { Morsel } from "./morsel.ts";
 import { ScanReader } from "./scan.ts";
 
 const OPERATOR = "GROUP BY";
-/** New groups are looked for in so many rows at a time. */
+/** New groups are looked for in this many rows at a time. */
 const NEW_GROUPS_ROWS = 2_048;
 /** Segments are grouped by values if more of their vectors than this share have a column without offsets. */
 const MISSING_SHARE_MAX = 1 / 4;

@@ -16,7 +16,7 @@ import type { Morsel } from "./morsel.ts";
 import { boundsOf } from "../bounds.ts";
 import { ScanReader } from "./scan.ts";
 
-/** After a segment of which many rows are left, so many are read without a test. */
+/** After a segment of which many rows are left, this many are read without a test. */
 const UNTESTED_SEGMENTS = 15;
 const ROWS_MAX = MORSEL_ROWS / SELECTED_ROWS_SHARE;
 

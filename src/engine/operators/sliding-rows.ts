@@ -17,7 +17,7 @@ const NULL_TIME = -(1n << 63n);
 
 /** Right rows that are read at a time. */
 const READ_ROWS = 8_192;
-/** With so many rows, or a share of the query's memory, fewer left rows are taken at a time. */
+/** With this many rows, or a share of the query's memory, fewer left rows are taken at a time. */
 const ROWS_MAX = 65_536, MEMORY_SHARE = 1 / 16;
 /** Of a row in the lists. */
 const LISTED_BYTES = 16;

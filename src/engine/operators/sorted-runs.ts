@@ -34,7 +34,7 @@ export class SortedRuns implements Overflow {
     private readonly keys: readonly SortKey[],
     private readonly context: QueryContext,
     private readonly operator: string,
-    /** Only so many rows are wanted in the end. */
+    /** Only this many rows are wanted in the end. */
     private readonly limit = Infinity,
   ) {
     let next = columns.length;

@@ -69,7 +69,7 @@ export class SpareMemory {
     this.bytes = canRestart ? spareBytesOf(context) : 0;
   }
 
-  /** Throws if less would be left after the join has taken so many bytes. Without a limit, the shared memory may still have free blocks. */
+  /** Throws if less would be left after the join has taken this many bytes. Without a limit, the shared memory may still have free blocks. */
   check(bytesToTake = 0): void {
     const { bytes, operator, context } = this;
     if (bytes > 0 && roomOf(context) < bytesToTake + bytes) context.memory.need(bytesToTake + bytes, operator);

@@ -7,7 +7,7 @@ import type { JoinProbe, Rows } from "./base-plan.ts";
 import { advance } from "./scan.ts";
 import { roomOf, widthOf } from "./spilled-rows.ts";
 
-/** Rows of a batch: so many, or as many as fit into a share of the query's free memory. */
+/** Rows of a batch: this many, or as many as fit into a share of the query's free memory. */
 const BATCH_ROWS_MAX = 16_384, BATCH_ROWS_MIN = 256, MEMORY_SHARE = 1 / 4;
 
 export class UnmatchedRows {

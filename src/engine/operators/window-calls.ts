@@ -62,7 +62,7 @@ const FUNCTIONS: Record<string, (evaluation: Evaluation) => Vector> = {
     const count = constantNumber(e, 0) ?? 1;
     return longs(e, (first, end, put) => {
       const size = Math.floor((end - first) / count), larger = (end - first) % count;
-      // So many rows are in parts with one row more.
+      // This many rows are in parts with one row more.
       const inLarger = larger * (size + 1);
       for (let i = first; i < end; i++) {
         const at = i - first;

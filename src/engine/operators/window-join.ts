@@ -22,7 +22,7 @@ const OPERATOR = "window join";
 /** Left rows whose windows are found at a time, and that are output at a time if aggregates have states of one size. */
 const LEFT_ROWS = 4_096;
 
-/** Otherwise so many pairs, or one left row: states may have all values of the windows. */
+/** Otherwise this many pairs, or one left row: states may have all values of the windows. */
 const PAIRS_OF_STATES = 65_536;
 
 /** Pairs that are aggregated at a time. */

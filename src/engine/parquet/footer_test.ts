@@ -26,7 +26,7 @@ const schemaFields = (count: number, name: string, structs: string[] = []): numb
 const NO_ROWS = [0x16, 0, 0x19, 0x0c, 0];
 
 const COLUMN_OF_NO_VALUES = [0x3c, 0x45, 0, 0x16, 0, 0x16, 0, 0x16, 0, 0x26, 8, 0, 0];
-/** So many row groups without rows, of as many columns. */
+/** This many row groups without rows, of as many columns. */
 const rowGroups = (count: number, columnCount: number): number[] => {
   const group = [
     0x19,
@@ -39,7 +39,7 @@ const rowGroups = (count: number, columnCount: number): number[] => {
   ];
   return [0x16, 0, 0x19, 0xfc, ...varint(count), ...Array(count).fill(group).flat(), 0];
 };
-/** A row group of 2^52 rows: a column of so many values in 28 bytes. */
+/** A row group of 2^52 rows: a column of this many values in 28 bytes. */
 const MANY_ROWS = [0x16, ...varint(2 ** 53), 0x19, 0x1c]
   .concat([0x19, 0x1c, 0x3c, 0x45, 0, 0x16, ...varint(2 ** 53), 0x16, 0, 0x16, 56, 0x26, 8, 0, 0])
   .concat([0x26, ...varint(2 ** 53), 0, 0]);

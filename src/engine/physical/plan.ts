@@ -370,7 +370,7 @@ export interface OrderedStep {
   kind: "in order";
   /** None if the rows arrive in this order. */
   sortBy: readonly SortKey[];
-  /** These need only so many rows before and after the current one. */
+  /** These need only this many rows before and after the current one. */
   near: { calls: number[]; before: number; after: number };
   /** The other calls. */
   calls: number[];

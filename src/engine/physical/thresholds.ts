@@ -24,11 +24,11 @@ export const BITS_MAX = 1n << 27n;
  */
 export const DISTINCT_ROWS_MIN = 65_536;
 
-/** Rows of few symbols are looked up in the postings of segments, in a table of at least so many rows: fewer are scanned as fast. */
+/** Rows of few symbols are looked up in the postings of segments, in a table of at least this many rows: fewer are scanned as fast. */
 export const LOOKUP_ROWS_MIN = 262_144;
 /** Most symbols that are looked up: each takes a read. */
 export const LOOKUP_SYMBOLS_MAX = 16;
-/** A segment is read as a whole if more than one row in so many is found. */
+/** A segment is read as a whole if more than one row in this many is found. */
 export const LOOKUP_ROWS_SHARE = 16;
 /** Most segments of a morsel that is looked up. */
 export const LOOKUP_SEGMENTS = 64;
@@ -49,7 +49,7 @@ export const FIRST_CUT_ROWS = 4_096;
 /** Maximum number of slots of a join's dense index, in total or for each row. A hash index takes as much memory. */
 export const JOIN_SLOTS = 65_536;
 export const JOIN_SLOTS_PER_ROW = 8;
-/** A join fills the index of at least so many right rows in parts: smaller ones are in a cache anyway. */
+/** A join fills the index of at least this many right rows in parts: smaller ones are in a cache anyway. */
 export const INDEX_PARTS_ROWS_MIN = 1 << 18;
 /** A join translates whole dictionaries up to this many entries, in total or for each row. */
 export const TRANSLATED_ENTRIES = 65_536;
@@ -64,7 +64,7 @@ export const OFFSET_GROUPS_MAX = 1_024;
 /** Smaller parts of a segment are grouped by their values. */
 export const OFFSET_ROWS_MIN = 16_384;
 
-/** Segments of which more than one row in so many may pass are read as a whole, if rows are selected by the codes of packed chunks. */
+/** Segments of which more than one row in this many may pass are read as a whole, if rows are selected by the codes of packed chunks. */
 export const SELECTED_ROWS_SHARE = 8;
-/** So many rows of a morsel are tested first, and smaller morsels not at all. */
+/** This many rows of a morsel are tested first, and smaller morsels not at all. */
 export const SELECTED_ROWS_MIN = 4_096;

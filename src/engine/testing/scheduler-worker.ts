@@ -11,7 +11,7 @@ import { serve } from "../worker-loop.ts";
 
 /** What a query does. */
 export interface FakePlan {
-  /** It posts so many chunks. */
+  /** It posts this many chunks. */
   chunks?: number;
   /** Their size; 1 by default. */
   chunkBytes?: number;

@@ -236,7 +236,7 @@ function monthsBetween(low: bigint, high: bigint, dayUnits: bigint): number {
   return reached ? months : months - 1;
 }
 
-/** Number of complete spans of so many months between two times. */
+/** Number of complete spans of this many months between two times. */
 function monthSpans(a: bigint, b: bigint, months: number, dayUnits: bigint): bigint {
   return BigInt(Math.floor(monthsBetween(a < b ? a : b, a < b ? b : a, dayUnits) / months));
 }

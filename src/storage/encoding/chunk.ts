@@ -249,7 +249,7 @@ export class ChunkCodec {
     masks: number,
   ): void {
     const { kernels, scratch } = this, values = scratch + VALUES, rows = scratch + CODES, bits = scratch + INTEGERS_AT;
-    // The memory holds those of so many vectors.
+    // The memory holds those of this many vectors.
     const step = VECTOR_ROWS / EXCEPTIONS_MAX;
     for (let k = from; k < to; k += step) {
       const count = kernels.listExceptions(address!, k, Math.min(to, k + step), width, values, rows);

@@ -351,7 +351,7 @@ Deno.test("decimals that round() made are encoded, also with exceptions and NULL
   ok(roundTrip("f64", bytesOf(values))! < 0.35 * values.byteLength);
 });
 
-/** Integers of so many bits whose quotients by 10^places are as close as possible to the middle of two doubles. */
+/** Integers of this many bits whose quotients by 10^places are as close as possible to the middle of two doubles. */
 function hardIntegers(bits: number, places: number, count: number): number[] {
   const fives = 5n ** BigInt(places), half = (fives + 1n) / 2n, found: number[] = [];
   // 2^shift * integer = 5^places * (odd number of 54 bits) + rest

@@ -169,7 +169,7 @@ function assemble(memory: WebAssembly.Memory): Uint8Array<ArrayBuffer> {
   return module.finish();
 }
 
-/** Runs `body` for indexes from `index` (0 at first) to count-1. `steps`: locals that grow by so many bytes a round. */
+/** Runs `body` for indexes from `index` (0 at first) to count-1. `steps`: locals that grow by this many bytes a round. */
 function each(
   code: Code,
   count: number,

@@ -36,7 +36,7 @@ export type DecodeOffsets = (
 
 /**
  * The form of the offsets of rows of a chunk at an address; undefined if more than `missingMax` of their vectors have none. `powerOf`: the power of ten
- * for so many places. Writes the ranges of the vectors (`ChooseOffsets`).
+ * for this many places. Writes the ranges of the vectors (`ChooseOffsets`).
  */
 export function offsetsOf(
   { i32, u8 }: SharedHeap,

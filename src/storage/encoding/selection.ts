@@ -19,7 +19,7 @@ export const MASK_BYTES = VECTOR_ROWS / 8;
  */
 export const OUTCOME = { skipped: 0, whole: 1, tested: 2, withExceptions: 3, withoutCodes: 4 } as const;
 /**
- * Vectors are prefetched before values are gathered if one row in so many is wanted. With more rows the processor prefetches by itself. With
+ * Vectors are prefetched before values are gathered if one row in this many is wanted. With more rows the processor prefetches by itself. With
  * fewer, only the words of the rows are, because most of a vector would not be read.
  */
 const PREFETCHED_ROWS = { from: 32, to: 128 } as const;

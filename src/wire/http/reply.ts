@@ -231,7 +231,7 @@ class RowStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> 
 }
 
 const NOTHING = new Uint8Array(0);
-/** A call of the encoder takes longer than a loop over so many characters. */
+/** A call of the encoder takes longer than a loop over this many characters. */
 const SHORT_TEXT_MAX = 64;
 
 function shortText(text: string): Uint8Array {

@@ -150,7 +150,7 @@ const BINARY_HEADER = new Uint8Array([80, 71, 67, 79, 80, 89, 10, 255, 13, 10, 0
 const BINARY_END = new Uint8Array([255, 255]);
 const HEAD_SIZE = 5;
 
-/** Rows are converted in pieces of about so many bytes. */
+/** Rows are converted in pieces of about this many bytes. */
 const PIECE_SIZE = 32_768;
 /** After so long, others get a turn. */
 const TURN_MS = 5;

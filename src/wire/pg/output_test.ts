@@ -15,7 +15,7 @@ class SlowClient {
     return this.waiting.length > 0;
   }
 
-  /** Takes at most so many bytes of the next write. */
+  /** Takes at most this many bytes of the next write. */
   take(countMax = Infinity): void {
     const { bytes, take } = this.waiting.shift()!, count = Math.min(countMax, bytes.length);
     this.taken.push(...bytes.subarray(0, count));

@@ -184,7 +184,7 @@ function floating(scope: Scope, type: "f32" | "f64", called: number): void {
   scope.code.get(scope.address).memory(`${type}.load`, 0, HEAP).get(scope.at).call(called);
 }
 
-/** Sets the local of so many bits. */
+/** Sets the local of this many bits. */
 function finiteBits(scope: Scope, bits: 32 | 64): void {
   finite(scope, `f${bits}`);
   scope.code.get(scope.address).memory(`i${bits}.load`, 0, HEAP).set(scope[`i${bits}`]);
