@@ -81,17 +81,20 @@ const halfEven = (x: number) => {
   return rest > 0.5 || (rest === 0.5 && floor % 2 !== 0) ? floor + 1 : floor;
 };
 const wholeRounded = toDigits(awayFromZero, Math.round);
+const POWERS = Float64Array.from({ length: 18 }, (_, places) => 10 ** places);
 /**
  * Halves away from zero, or up to whole numbers. NaN if `places` is the null of INT. Two more digits of the decimal number decide: 1.104885 is
  * stored as a little less, but is rounded to 1.10489.
  */
 export function roundedTo(value: number, places: number): number {
   if (!(places > 0 && places <= 17)) return wholeRounded(value, places);
-  const power = 10 ** places, digits = Math.trunc((Math.abs(value) + 1e-15) * (power * 100));
+  const power = POWERS[places], digits = Math.trunc((Math.abs(value) + 1e-15) * (power * 100));
   if (!(digits < 2 ** 63)) return value;
-  const rest = digits % 100, up = rest >= 50 ? 1 : 0;
-  const whole = digits <= Number.MAX_SAFE_INTEGER ? (digits - rest) / 100 + up : Number(BigInt(digits) / 100n) + up;
-  return Math.sign(value) * whole * (1 / power);
+  if (digits > Number.MAX_SAFE_INTEGER) {
+    return Math.sign(value) * (Number(BigInt(digits) / 100n) + (digits % 100 >= 50 ? 1 : 0)) * (1 / power);
+  }
+  const whole = Math.floor(digits / 100);
+  return Math.sign(value) * (digits - whole * 100 >= 50 ? whole + 1 : whole) * (1 / power);
 }
 const outwards = (x: number) => (x < 0 ? Math.floor(x) : Math.ceil(x));
 
