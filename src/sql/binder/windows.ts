@@ -162,9 +162,9 @@ export class WindowCollector implements WindowSink {
       throw notSupported(`EXCLUDE ${frame.exclude.toUpperCase()}`, frame.at);
     }
     const key = orderBy[0]?.expression;
-    let timeType: string | undefined;
+    let timeType: string | undefined, byTime = false;
     if (frame.unit === "range") {
-      const byTime = orderBy.length === 1 && key?.kind === "column" && key.index === this.timestamp;
+      byTime = orderBy.length === 1 && key?.kind === "column" && key.index === this.timestamp;
       const bounded = [frame.start, frame.end].some((bound) =>
         bound.kind === "preceding" || bound.kind === "following"
       );
@@ -210,6 +210,10 @@ export class WindowCollector implements WindowSink {
         "a frame that ends with UNBOUNDED FOLLOWING and does not start with UNBOUNDED PRECEDING",
         frame.end.wordAt,
       );
+    }
+    if (frame.exclude === "current row" && byTime && end === 0n) {
+      // A range ends before the time of the current row, as with 1 PRECEDING: rows of the same time are excluded, too.
+      return start === 0n ? NO_ROWS : { unit: "range", start, end: -1n, excludeCurrentRow: false };
     }
     return { unit: frame.unit, start, end, excludeCurrentRow: frame.exclude === "current row" };
   }
