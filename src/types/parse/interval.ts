@@ -378,5 +378,7 @@ function inZone(span: Span, name: string): Span {
     const second = floorDivide(nanos, 1000000000n);
     return BigInt(zone.toUtc(Number(second))) * 1000000000n + (nanos - second * 1000000000n);
   };
-  return { ...span, start: moved(span.start), end: moved(span.end) };
+  const start = moved(span.start), end = moved(span.end);
+  // Clocks go forward within the span: it would be empty.
+  return { ...span, start, end: end > start ? end : start + span.end - span.start };
 }

@@ -156,6 +156,10 @@ const spans: [text: string, ranges: string[]][] = [
   // A range of instants has neither a time nor a duration.
   ["[$now - 1h..$now]#Mon;5m", ["2024-06-10T05:13:20 2024-06-10T06:13:20"]],
   ["[$now - 3d..$now]#Mon", []],
+  // The hour that clocks skip is the one after it.
+  ["2023-03-26T02@Europe/Berlin", ["2023-03-26T01:00:00 2023-03-26T02:00:00"]],
+  ["2023-03-26T02:59@Europe/Berlin", ["2023-03-26T01:59:00 2023-03-26T02:00:00"]],
+  ["2023-03-26T01:30@Europe/Berlin;2h", ["2023-03-26T00:30:00 2023-03-26T01:30:00"]],
   // Items with a zone or time of their own.
   ["2024-01-15T[09:30@America/New_York,08:00]@Asia/Tokyo;1h", [
     "2024-01-14T23:00:00 2024-01-15T00:00:00",
