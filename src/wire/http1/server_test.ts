@@ -330,13 +330,20 @@ async function* flood() {
 Deno.test("HTTP/1.1 accepts a slow body above the minimum rate", () =>
   withServer(
     async (server) => {
-      using client = await Client.to(server);
-      await client.send("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n");
-      for (let byte = 0; byte < 10; byte++) {
-        await wait(120);
-        await client.send("x");
+      // On a busy machine, the body may take longer than the rate allows. Then it is sent again.
+      for (let attempt = 0;; attempt++) {
+        using client = await Client.to(server);
+        const startMs = performance.now();
+        await client.send("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n");
+        for (let byte = 0; byte < 10; byte++) {
+          await wait(120);
+          await client.send("x").catch(() => {});
+        }
+        const reply = await client.until(/xxxxxxxxxx|^HTTP\/1\.1 408/), tookMs = performance.now() - startMs;
+        if (tookMs > 600 + 10 / 5 * 1000 && attempt < 10) continue;
+        assert.match(reply, /^HTTP\/1\.1 200/);
+        return;
       }
-      assert.match(await client.until(/xxxxxxxxxx/), /^HTTP\/1\.1 200/);
     },
     { bodyTimeoutMs: 600, bodyRateMin: 5 },
   ));
