@@ -218,6 +218,26 @@ Deno.test("views outlive a process that is killed, and many changes of them", as
   }
 });
 
+Deno.test("views share a limit of characters, and do not count as tables", async () => {
+  await using server = await startServer({ env: { SVC_CAIRO_MAX_TABLES: "100" } });
+  const make = async (name: string, length: number) =>
+    (await server.exec(`create or replace view ${name} as select '${"x".repeat(length)}' s`)).error ?? "";
+  // 25,600 characters.
+  for (let k = 0; k < 10; k++) assert.equal(await make(`v${k}`, 1_000), "");
+  assert.match(
+    await make("w", 10_000),
+    /^Cannot create view w: with it, the views take \d+ characters, and at most 25600/,
+  );
+  assert.equal(await make("v0", 100), "");
+  assert.match(await make("v0", 10_000), /^Cannot create view v0: with it/);
+  await run(server, ...Array.from({ length: 6 }, (_, k) => `drop view v${k}`));
+  assert.equal(await make("w", 10_000), "");
+  // With the table of the views.
+  for (let k = 1; k < 100; k++) await run(server, `create table t${k} (x long)`);
+  assert.match((await server.exec("create table more (x long)")).error ?? "", /at most 100 are allowed/);
+  assert.equal(await make("x", 100), "");
+});
+
 Deno.test("views and their table outlive DROP ALL TABLES, and another table of that name stays as it is", async () => {
   const root = await Deno.makeTempDir({ prefix: "sundial-" });
   {

@@ -163,6 +163,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     session: () => new DatabaseSession(core, SERVER),
     table: (name) => catalogue.table(name)?.schema,
     log: options.log,
+    tableCountMax: options.tableCountMax,
   });
   const planning = (tables: Catalogue, versionOf: () => number): Planning => ({
     quick: ({ text, parameterTypes, identity, client, values }) =>

@@ -158,7 +158,7 @@ const storageSettings = {
   tableCountMax: int(
     "cairo.max.tables",
     ({ memoryBytes }) => String(Math.floor(memoryBytes / MIB) * TABLES_A_MIB),
-    "Maximum number of tables, with materialized views. Each takes some 10 KiB, and 28 KiB of cairo.memory.size while its last rows are in memory.",
+    "Maximum number of tables, with materialized views and tables of the server such as `_views`. Each takes some 10 KiB, and 28 KiB of cairo.memory.size while its last rows are in memory. Views do not count, but all together may have 256 characters for each of these tables, of which each view takes 1,000 besides its name and text.",
     { defaultSaid: `${TABLES_A_MIB} for each MiB of the machine's memory`, min: 100 },
   ),
   checkpointLogBytes: size(

@@ -20,7 +20,16 @@ export interface ViewOptions {
   session(): Session;
   table(name: string): TableSchema | undefined;
   log(level: "ERROR", message: string): void;
+  /** The setting cairo.max.tables. */
+  tableCountMax: number;
 }
+
+/** All views are in memory, by twice their characters. So many are allowed for each table: a fortieth of the memory that the tables may take. */
+const LENGTH_A_TABLE = 256;
+/** A view takes as much as so many characters besides its name and text. */
+const LENGTH_A_VIEW = 1_000;
+
+const lengthOf = ({ name, text }: View): number => LENGTH_A_VIEW + name.length + text.length;
 
 export interface StoredView extends View {
   /** When it was made or last changed. */
@@ -33,6 +42,8 @@ export class StoredViews implements Views {
   /** Lower-case names of views that are being made. */
   private readonly underway = new Set<string>();
   private version = 0;
+  /** Sum of `lengthOf`. */
+  private length = 0;
   /** Changes run one after the other. */
   private changing: Promise<unknown> = Promise.resolve();
 
@@ -87,6 +98,12 @@ export class StoredViews implements Views {
     if (table(TABLE) !== undefined && !this.hasTable()) {
       throw refused(`${TABLE} is another table than that of the views`, SQLSTATE.objectNotInState);
     }
+    const length = this.length - (known === undefined ? 0 : lengthOf(known)) + lengthOf({ name, text });
+    const lengthMax = this.options.tableCountMax * LENGTH_A_TABLE;
+    if (length > lengthMax) {
+      const why = `with it, the views take ${length} characters, and at most ${lengthMax} are allowed (${LENGTH_A_TABLE} for each of cairo.max.tables)`;
+      throw refused(why, SQLSTATE.configurationLimitExceeded);
+    }
     await ownChange(session(), MAKE);
     await this.write(known?.name ?? name, text);
     // The writer takes changes one after the other, so a table that it has made meanwhile is known by now.
@@ -119,9 +136,13 @@ export class StoredViews implements Views {
   }
 
   private keep(name: string, text: string | undefined, changedMicros: bigint): void {
-    const key = name.toLowerCase();
+    const key = name.toLowerCase(), known = this.byName.get(key);
+    if (known !== undefined) this.length -= lengthOf(known);
     if (text === undefined) this.byName.delete(key);
-    else this.byName.set(key, { name, text, changedMicros });
+    else {
+      this.byName.set(key, { name, text, changedMicros });
+      this.length += lengthOf({ name, text });
+    }
   }
 
   private oneByOne<T>(change: () => Promise<T>): Promise<T> {
