@@ -21,6 +21,7 @@ import type { Progress } from "./progress.ts";
 import type { databaseSettings } from "./settings.ts";
 import type { StatementCache } from "./statements.ts";
 import type { MaterializedViews } from "./materialized-views.ts";
+import type { ViewFacts } from "./view-facts.ts";
 import type { StoredViews } from "./views.ts";
 
 /** The settings, and the services of the process. */
@@ -75,6 +76,7 @@ export interface Core {
   readonly backups: Backups;
   readonly copies: Copies;
   readonly views: StoredViews;
+  readonly viewFacts: ViewFacts;
   readonly materialized: MaterializedViews;
   readonly progress: Progress;
   /** Facts about the process, for functions that the server evaluates. */

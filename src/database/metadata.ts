@@ -6,7 +6,6 @@ import {
   columnRows,
   keywords,
   partitionRows,
-  quotedName,
   type SourceServices,
   statementSource,
   tableOid,
@@ -289,22 +288,22 @@ interface SeenView {
 
 /** The views that the user may read. Administrators see the others, too. */
 function seenViews(core: Core, { identity }: Asker): SeenView[] {
-  const { access, catalogue, statements } = core;
+  const { access, catalogue } = core;
   const mayAll = access === undefined || identity === SERVER || access.rightsOf(identity).isAdmin;
-  return core.views.all().flatMap((view): SeenView[] => {
-    const unknown = (fault?: string): SeenView[] => mayAll ? [{ view, columns: [], fault }] : [];
-    try {
-      const compiled = statements.get(`select * from ${quotedName(view.name)}`, [], { identity: SERVER });
-      // A long one is compiled by another thread.
-      if (compiled instanceof Promise) return compiled.catch(() => {}), unknown();
-      if (!mayAll) access.authorize(identity, undefined, compiled.requires, catalogue);
-      const { columns = [], timestamp = -1 } = compiled.rows ?? {};
-      return [{ view, columns, timestamp: columns[timestamp]?.name }];
-    } catch (error) {
-      if (error instanceof TableClosedError) return unknown();
-      if (!(error instanceof SqlError)) throw error;
-      return unknown(error.message);
+  return core.viewFacts.all().flatMap(({ view, fact }): SeenView[] => {
+    if (fact.kind !== "compiled") {
+      return mayAll ? [{ view, columns: [], fault: fact.kind === "faulty" ? fact.fault : undefined }] : [];
     }
+    const { columns, timestamp, requires } = fact;
+    if (!mayAll) {
+      try {
+        access.authorize(identity, undefined, requires, catalogue);
+      } catch (error) {
+        if (error instanceof SqlError) return [];
+        throw error;
+      }
+    }
+    return [{ view, columns, timestamp: columns[timestamp]?.name }];
   });
 }
 

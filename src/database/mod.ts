@@ -45,6 +45,7 @@ import { shareRowKernel } from "../wire/encode/mod.ts";
 import { Traces } from "./traces.ts";
 import { TurnGroups } from "./turn-groups.ts";
 import { MaterializedViews } from "./materialized-views.ts";
+import { ViewFacts } from "./view-facts.ts";
 import { StoredViews } from "./views.ts";
 
 /** Footers of Parquet files of more bytes are read on the planner's thread: 256 KiB take some ten milliseconds. */
@@ -211,6 +212,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     scheduler,
     backups: new Backups(writer, options, nowMicros),
     views,
+    viewFacts: new ViewFacts({
+      all: () => views.all(),
+      compile: (text) => statements.get(text, [], { identity: SERVER }),
+      version: () => schemaVersion,
+    }),
     materialized: new MaterializedViews({
       catalogue,
       writer,

@@ -6,6 +6,7 @@ import type { RunningStatement } from "./activity.ts";
 import { type Core, SERVER } from "./core.ts";
 import { Run, type RunSession } from "./run.ts";
 import type { Statement } from "./statements.ts";
+import { ViewsUnknownError } from "./view-facts.ts";
 
 export class PreparedStatement implements Prepared {
   readonly columns: ResultColumn[] | undefined;
@@ -94,12 +95,13 @@ export class PreparedStatement implements Prepared {
   }
 
   private async repeated(
-    error: TableClosedError | TableChangedError,
+    error: TableClosedError | TableChangedError | ViewsUnknownError,
     values: Value[],
     options: ExecuteOptions,
     running?: RunningStatement,
   ): Promise<Answer> {
     if (error instanceof TableClosedError) await this.core.writer.open(error.tableId);
+    else if (error instanceof ViewsUnknownError) await this.core.viewFacts.complete();
     else this.core.schemaChanged("");
     options.signal?.throwIfAborted();
     return await this.answer(values, options, running);
@@ -151,8 +153,8 @@ export class PreparedStatement implements Prepared {
   }
 }
 
-function isForAnotherTry(error: unknown): error is TableClosedError | TableChangedError {
-  return error instanceof TableClosedError || error instanceof TableChangedError;
+function isForAnotherTry(error: unknown): error is TableClosedError | TableChangedError | ViewsUnknownError {
+  return error instanceof TableClosedError || error instanceof TableChangedError || error instanceof ViewsUnknownError;
 }
 
 function endStatement(answer: Answer, running: RunningStatement): void {

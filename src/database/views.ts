@@ -101,7 +101,8 @@ export class StoredViews implements Views {
     const length = this.length - (known === undefined ? 0 : lengthOf(known)) + lengthOf({ name, text });
     const lengthMax = this.options.tableCountMax * LENGTH_A_TABLE;
     if (length > lengthMax) {
-      const why = `with it, the views take ${length} characters, and at most ${lengthMax} are allowed (${LENGTH_A_TABLE} for each of cairo.max.tables)`;
+      const why =
+        `with it, the views take ${length} characters, and at most ${lengthMax} are allowed (${LENGTH_A_TABLE} for each of cairo.max.tables)`;
       throw refused(why, SQLSTATE.configurationLimitExceeded);
     }
     await ownChange(session(), MAKE);
