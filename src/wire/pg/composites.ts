@@ -3,11 +3,14 @@ import { notSupported, ProtocolError } from "../../errors.ts";
 import { quotedElement } from "../../types/pg-arrays.ts";
 import { PG_SQLSTATE } from "./failure.ts";
 
-/** `{{1,2},{3,NULL}}` → `[[1,2],[3,null]]`. Other texts are returned unchanged. */
+/** Numbers that are NULL here, as psycopg and PostgreSQL write them. */
+const NO_NUMBER = /\bnull\b|[-+]?\b(?:nan|inf(?:inity)?)\b/gi;
+
+/** `{{1,2},{NaN,NULL}}` → `[[1,2],[null,null]]`. Other texts are returned unchanged. */
 export function arrayOfText(text: string): string {
   if (!text.trimStart().startsWith("{")) return text;
   // Arrays with explicit bounds, `[1:2]={1,2}`, do not begin with a brace. Some drivers quote all elements.
-  return text.replaceAll("{", "[").replaceAll("}", "]").replaceAll('"', "").replaceAll(/null/gi, "null");
+  return text.replaceAll("{", "[").replaceAll("}", "]").replaceAll('"', "").replaceAll(NO_NUMBER, "null");
 }
 
 const ELEMENTS: Record<number, { size: number; read(view: DataView, at: number): string }> = {

@@ -149,6 +149,8 @@ Deno.test("decodeParameter() reads UUIDs without groups, days with an offset, de
   }
   assert.equal(decodeParameter(text("12.3"), 0, 1700, "DECIMAL(10,2)", 1), 1230n);
   assert.equal(decodeParameter(text("{1,NULL}"), 0, 1022, "DOUBLE[]", 1), "[1,null]");
+  assert.equal(decodeParameter(text("{1,nan,-inf,Infinity}"), 0, 1022, "DOUBLE[]", 1), "[1,null,null,null]");
+  assert.throws(() => decodeParameter(text("{1,information}"), 0, 1022, "DOUBLE[]", 1), { sqlState: "22P02" });
 });
 
 Deno.test("arrayTagOf() counts the dimensions of an argument", () => {
