@@ -40,6 +40,12 @@ async function startWithTables(): Promise<TestServer> {
   return server;
 }
 
+const SEARCH_PATH = "string_to_array(current_setting('search_path'), ',')";
+/** The condition by which Grafana selects tables. */
+const IN_SEARCH_PATH = `quote_ident(table_schema) IN (
+  SELECT CASE WHEN trim(p[i]) = '"$user"' THEN user ELSE trim(p[i]) END
+  FROM generate_series(array_lower(${SEARCH_PATH}, 1), array_upper(${SEARCH_PATH}, 1)) AS i, ${SEARCH_PATH} p)`;
+
 /** Sent when the tool connects. `rows`: their number. */
 const START_UP_QUERIES: { title: string; rows: number; sql: string }[] = [
   {
@@ -121,6 +127,22 @@ const START_UP_QUERIES: { title: string; rows: number; sql: string }[] = [
       "stat"."schemaname") AND ("c"."relname" = "stat"."relname") WHERE ("c"."relnamespace" = "n"."oid") AND
       ("n"."nspname" !~ '^pg_') AND ("n"."nspname" <> 'information_schema') AND c.relkind in ('r', 'p', 'v',
       'f', 'm') ORDER BY "type" ASC, "schema" ASC, "name" ASC`,
+  },
+  {
+    title: "Grafana's PostgreSQL data source looks for tables on the search path",
+    rows: 2,
+    sql: `
+      SELECT CASE WHEN ${IN_SEARCH_PATH} THEN quote_ident(table_name) ELSE 'elsewhere' || 1 / 0 END AS "table"
+      FROM information_schema.tables ORDER BY CASE WHEN ${IN_SEARCH_PATH} THEN 0 ELSE 1 END, 1`,
+  },
+  {
+    title: "Grafana's PostgreSQL data source asks for the columns of a table",
+    rows: 9,
+    sql: `
+      SELECT column_name FROM information_schema.columns WHERE
+      CASE WHEN array_length(parse_ident('public.t'), 1) = 2 THEN
+      quote_ident(table_schema) = (parse_ident('public.t'))[1] AND quote_ident(table_name) = (parse_ident('public.t'))[2]
+      ELSE ${IN_SEARCH_PATH} END`,
   },
   {
     title: "routines are counted",

@@ -8,6 +8,7 @@ import type { Expression, FunctionCall, OrderItem, TypeName } from "../ast.ts";
 import { settingNames, settingOf } from "../client-settings.ts";
 import { SUBSCRIPT } from "../functions/arrays.ts";
 import { JSON_TYPES } from "../functions/json.ts";
+import { TEXT_ARRAY_FUNCTIONS } from "../functions/meta.ts";
 import { callableNames, findOverload, isCalledBare } from "../functions/mod.ts";
 import type { Expr, SortKey } from "../plan.ts";
 import { bindAggregate } from "./aggregates.ts";
@@ -192,10 +193,9 @@ export class Expressions implements ExpressionBinder {
     const operand = this.bind(e.operand, scope);
     const dimensions = arrayDimensions(operand.type);
     const [only] = e.subscripts;
-    if (
-      e.operand.kind === "call" && TEXT_ARRAYS.has(e.operand.name.toLowerCase()) && e.subscripts.length === 1 &&
-      only !== undefined && "index" in only
-    ) return this.function("array_element", [operand, this.bind(only.index, scope)], e.at);
+    if (givesTextArray(e.operand, scope) && e.subscripts.length === 1 && only !== undefined && "index" in only) {
+      return this.function("array_element", [operand, this.bind(only.index, scope)], e.at);
+    }
     if (dimensions === 0) throw typeMismatch(`${displayName(operand.type)} has no elements`, e.at);
     if (e.subscripts.length > dimensions) {
       const first = e.subscripts[0]!;
@@ -644,13 +644,16 @@ function arrayOfAll({ operator, right }: Binary): Expression | undefined {
   return right.args[0];
 }
 
+/** True for calls and columns whose values are arrays in PostgreSQL's text form. */
+function givesTextArray(e: Expression, { columns }: Scope): boolean {
+  if (e.kind === "call") return TEXT_ARRAY_FUNCTIONS.has(e.name.toLowerCase());
+  return e.kind === "column" && candidates(columns, e.path)[0]?.isTextArray === true;
+}
+
 /** Array types that PostgreSQL clients use in catalogue queries. */
 function isTextArray({ name, dimensions }: TypeName): boolean {
   return dimensions === 1 && (name === "text" || name === "varchar" || name === "name" || name === "oid");
 }
-
-/** Functions that return arrays in PostgreSQL's text form. */
-const TEXT_ARRAYS = new Set(["current_schemas"]);
 
 /** Reads `x = any(array[…])`, which tools write for `x in (…)`. */
 function asList({ operator, at, left, right }: Binary): Extract<Expression, { kind: "in" }> | undefined {

@@ -22,6 +22,10 @@ export interface ScopeColumn {
   isMerged?: boolean;
   /** True for a system column, which `*` does not include. */
   isSystem?: boolean;
+  /** The only column of a function in FROM: as in PostgreSQL, the function's alias names it too. */
+  isSole?: boolean;
+  /** True for an array in PostgreSQL's text form. */
+  isTextArray?: boolean;
   /** Its value in every row, if known. */
   known?: string | null;
   /** For a stored column: its id, and the recorder of its uses. */
@@ -96,7 +100,10 @@ export function candidates(columns: readonly ScopeColumn[], path: readonly Name[
   // `pg_catalog.pg_class.oid`: the qualifier of a source does not include the schema.
   const isOfSchema = found.length === 0 && path.length === 3 && SCHEMAS.has(path[0]!.text.toLowerCase());
   if (isOfSchema) return candidates(columns, path.slice(1));
-  return found.length === 0 && path.length > 1 ? fields(columns, path) : found;
+  if (found.length > 0) return found;
+  const isAlias = path.length === 1 || (path.length === 2 && qualifier === name);
+  const sole = isAlias ? columns.filter((column) => column.isSole === true && column.qualifier === name) : [];
+  return sole.length === 0 && path.length > 1 ? fields(columns, path) : sole;
 }
 
 /** Columns with a dot in their names, such as fields of structs in files: `struct.field`, `table.struct.field`. */

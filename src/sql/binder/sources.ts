@@ -14,6 +14,7 @@ import {
   unknownTable,
   unknownVariable,
 } from "./context.ts";
+import { TEXT_ARRAY_FUNCTIONS } from "../functions/meta.ts";
 import { statementHint } from "../other-dialects.ts";
 import { bareCall } from "./calls.ts";
 import { joinRelation } from "./joins.ts";
@@ -96,6 +97,9 @@ function bindPlain(
       const { plan, name, notice } = tableFunction(queries, source.call, names);
       const relation = relationOf({ plan, visible: plan.columns.length, timestamp: plan.timestamp }, source.alias);
       if (source.alias === undefined) { for (const column of relation.columns) column.qualifier = name; }
+      const [sole] = relation.columns;
+      if (sole !== undefined && relation.columns.length === 1) sole.isSole = true;
+      if (sole !== undefined && TEXT_ARRAY_FUNCTIONS.has(name)) sole.isTextArray = true;
       if (notice !== undefined) { for (const column of relation.columns) column.notice = notice; }
       return withTimestamp(relation, source.timestamp);
     }

@@ -4,6 +4,7 @@ import type { TableSchema } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
 import type { Expression, FunctionCall } from "../ast.ts";
 import { LongStatement } from "../effort.ts";
+import { TEXT_ARRAY_FUNCTIONS } from "../functions/meta.ts";
 import { hasNanoseconds } from "../functions/mod.ts";
 import type { Expr, Plan } from "../plan.ts";
 import { catalogName } from "./catalog-tables.ts";
@@ -52,6 +53,10 @@ export function tableFunction(
     case "read_parquet":
     case "parquet_scan":
       return { ...readParquet(queries, call, names), name };
+  }
+  if (TEXT_ARRAY_FUNCTIONS.has(name)) {
+    const columns = [{ name, type: "STRING" }], { value } = constantOf(queries, call, names);
+    return { plan: { node: "values", columns, rows: [[value]], timestamp: -1, order: "none" }, name };
   }
   const metadata = metadataFunction(name);
   if (metadata === undefined) {

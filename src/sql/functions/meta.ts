@@ -7,13 +7,16 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I32, NULL_I64, tagOfName, typeOf } from "../../types/mod.ts";
 import { settingOf } from "../client-settings.ts";
 import type { FunctionContext, FunctionEntry } from "./entry.ts";
-import { elementsOf, quotedElement } from "../../types/pg-arrays.ts";
+import { elementsOf, partsOfName, quotedElement, splitText } from "../../types/pg-arrays.ts";
 import { batchEntry } from "./batch-entry.ts";
 import { readNetwork } from "./networks.ts";
 import { Pace } from "./pace.ts";
 
 /** The version that the server reports to PostgreSQL's clients. */
 const POSTGRES_VERSION = "12.3";
+
+/** Functions that return arrays in PostgreSQL's text form. */
+export const TEXT_ARRAY_FUNCTIONS: ReadonlySet<string> = new Set(["current_schemas", "string_to_array", "parse_ident"]);
 
 /** VARCHAR for a VARCHAR argument, otherwise STRING. */
 const sameText = ([type]: string[]): string => type === "VARCHAR" ? "VARCHAR" : "STRING";
@@ -321,6 +324,37 @@ const clientFunctions: FunctionEntry[] = [
       }
     },
     [["current_schemas(true)", "{pg_catalog,public}"]],
+  ),
+  batchEntry(
+    "string_to_array",
+    [{ name: "text", type: "text" }, { name: "separator", type: "text" }],
+    "STRING",
+    "The parts of a text between separators, as an array in PostgreSQL's text form. Without a separator its characters.",
+    ([column, separator], out, rowCount, { poll }) => {
+      for (let row = 0; row < rowCount; row++) {
+        poll();
+        const text = column.text(row);
+        out.setText(row, text === undefined ? undefined : splitText(text, separator.text(row)));
+      }
+    },
+    [["string_to_array('a,b c', ',')", '{a,"b c"}'], ["string_to_array('ab', null)", "{a,b}"]],
+  ),
+  batchEntry(
+    "parse_ident",
+    [{ name: "name", type: "text" }],
+    "STRING",
+    "The parts of a name with dots, as an array in PostgreSQL's text form. Parts without double quotes are in lower case.",
+    ([column], out, rowCount, { at, poll }) => {
+      for (let row = 0; row < rowCount; row++) {
+        poll();
+        const text = column.text(row), parts = text === undefined ? undefined : partsOfName(text);
+        if (text !== undefined && parts === undefined) {
+          throw new SqlError(`parse_ident: '${text.slice(0, 100)}' is not a name`, at, SQLSTATE.invalidParameter);
+        }
+        out.setText(row, parts);
+      }
+    },
+    [["parse_ident('Public.\"My Table\"')", '{public,"My Table"}']],
   ),
   batchEntry(
     "array_to_string",
