@@ -2,6 +2,7 @@
 import { ARRAY_IN, BASE_TYPE, CLIENT_SETTINGS, type FilledTable, settingsOf, systemClassOid } from "../sql/mod.ts";
 import type { Asker } from "./statements.ts";
 import { typeOf, type Value } from "../types/mod.ts";
+import { modifierOf } from "../types/pg-modifiers.ts";
 import { arrayDimensions, decimalOf } from "../types/wide.ts";
 
 const PG_CATALOG = 11, PUBLIC = 2200, OWNER = 1;
@@ -182,7 +183,7 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
         attname: column.name,
         attnum: index + 1,
         atttypid: pgOid,
-        atttypmod: -1,
+        atttypmod: modifierOf(column.type),
         attlen: TYPE_BY_OID.get(pgOid)?.size ?? -1,
         attidentity: "",
         attgenerated: "",

@@ -118,6 +118,12 @@ Deno.test("node-postgres", async (t) => {
     ]);
   });
 
+  await step("tells the sizes of types", async () => {
+    const { fields } = await client.query("select 1.25::decimal(10, 2), 'a'::char, 'a'::varchar");
+    const sizes = fields.map(({ dataTypeModifier }: { dataTypeModifier: number }) => dataTypeModifier);
+    assert.deepEqual(sizes, [(10 << 16) + 2 + 4, 1 + 4, -1]);
+  });
+
   await step("filters by parameters whose type comes from the column", async () => {
     for (
       const [column, value] of [

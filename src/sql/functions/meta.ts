@@ -7,6 +7,7 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import { NULL_I32, NULL_I64, tagOfName, typeOf } from "../../types/mod.ts";
 import { settingOf } from "../client-settings.ts";
 import type { FunctionContext, FunctionEntry } from "./entry.ts";
+import { sizeOfModifier } from "../../types/pg-modifiers.ts";
 import { elementsOf, partsOfName, quotedElement, splitText } from "../../types/pg-arrays.ts";
 import { batchEntry } from "./batch-entry.ts";
 import { readNetwork } from "./networks.ts";
@@ -459,13 +460,16 @@ const clientFunctions: FunctionEntry[] = [
   ),
   batchEntry(
     "format_type",
-    [{ name: "oid", type: "INT" }, any("typmod")],
+    [{ name: "oid", type: "INT" }, { name: "typmod", type: "INT" }],
     "STRING",
-    "PostgreSQL's name of the type with this number.",
-    ([oid], out, rowCount) => {
-      for (let row = 0; row < rowCount; row++) out.setText(row, PG_TYPE_NAMES[oid.values[row] as number] ?? "???");
+    "PostgreSQL's name of the type with this number, and the size that its modifier contains.",
+    ([oid, typmod], out, rowCount) => {
+      for (let row = 0; row < rowCount; row++) {
+        const type = oid.values[row] as number, name = PG_TYPE_NAMES[type];
+        out.setText(row, name === undefined ? "???" : name + sizeOfModifier(type, typmod.values[row] as number));
+      }
     },
-    [["format_type(1114, null)", "timestamp without time zone"]],
+    [["format_type(1114, null)", "timestamp without time zone"], ["format_type(1700, 655366)", "numeric(10,2)"]],
   ),
 ];
 

@@ -6,6 +6,7 @@
 import type { ResultColumn } from "../../api.ts";
 import type { ByteConnection } from "../byte-connection.ts";
 import { typeOf } from "../../types/mod.ts";
+import { modifierOf } from "../../types/pg-modifiers.ts";
 import { connectionLost, type ErrorFields } from "./failure.ts";
 import type { Format } from "./messages.ts";
 
@@ -15,9 +16,6 @@ const CAPACITY = 16_384;
 const SHORT_LENGTH = 32;
 /** Rows up to this size are copied into the buffer; larger ones are sent directly. */
 const COPIED_MAX = 16_384;
-
-/** Type modifier of CHAR as character(1): 4 bytes of header and one character. */
-const CHAR_TYPE_MODIFIER = 5;
 
 /** The writing side of a connection. */
 type ByteWriter = Pick<ByteConnection, "write">;
@@ -269,7 +267,7 @@ export class Output {
       this.int16(index + 1);
       this.int32(type.pgOid);
       this.int16(type.pgSize);
-      this.int32(type.tag === "CHAR" ? CHAR_TYPE_MODIFIER : -1);
+      this.int32(modifierOf(column.type));
       this.int16(formats[index] ?? 0);
     }
     this.end();
