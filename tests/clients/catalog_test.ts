@@ -11,6 +11,7 @@ const TOOLS = join(
 );
 /** Created by `.ci/run`. */
 const PYTHON = join(TOOLS, "python/bin/python");
+const PYTHON_OF_QUESTDB_CONNECT = join(TOOLS, "questdb-connect-1.1.4/bin/python");
 
 async function run(program: string, ...args: string[]): Promise<{ success: boolean; text: string }> {
   const command = new Deno.Command(program, { args, cwd: PROGRAMS, stdin: "null", stdout: "piped", stderr: "piped" });
@@ -264,6 +265,26 @@ all true
 failed []
 `,
   );
+});
+
+Deno.test({
+  name: "questdb-connect with SQLAlchemy 1.4",
+  ignore: !await isInstalled("questdb-connect", PYTHON_OF_QUESTDB_CONNECT, "-c", "import questdb_connect"),
+}, async () => {
+  await using server = await startServer();
+  const { text } = await run(
+    PYTHON_OF_QUESTDB_CONNECT,
+    "-W",
+    "ignore",
+    "questdb_connect_client.py",
+    String(server.pgPort),
+  );
+  const ofEngine = `True
+[('a', 1.5), ('b', -2.0)] 1
+['signals'] True False
+[('source', 'SYMBOL', False), ('value', 'DOUBLE', False), ('count', 'LONG', False), ('hot', 'BOOLEAN', False), ('ts', 'TIMESTAMP', True)]
+`;
+  assert.equal(text, ofEngine + ofEngine);
 });
 
 Deno.test({
