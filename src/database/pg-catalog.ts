@@ -211,6 +211,12 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
     rolconnlimit: -1,
     rolcreatedb: true,
   }],
+  "pg_catalog.pg_user": (_relations, { identity }) => [{
+    usename: identity.name,
+    usesysid: OWNER,
+    usecreatedb: true,
+    usesuper: true,
+  }],
   "pg_catalog.pg_tables": (relations) =>
     relations().filter(({ isView }) => !isView).map(({ name }) => ({
       schemaname: SCHEMA,
@@ -247,17 +253,24 @@ const SOURCES: Record<Exclude<FilledTable, "pg_catalog.pg_stat_activity">, Rows>
   "information_schema.columns": (relations) =>
     forColumns(relations, (relation, column, index) => {
       const type = TYPE_BY_OID.get(typeOf(column.type).pgOid);
-      const decimal = decimalOf(column.type);
+      const decimal = decimalOf(column.type), bits = NUMBER_BITS[type?.name ?? ""];
       return {
         ...columnRow(relation, column.name, index, type?.word ?? "unknown"),
         character_maximum_length: null,
-        numeric_precision: decimal?.precision ?? NUMBER_BITS[type?.name ?? ""] ?? null,
+        character_octet_length: null,
+        numeric_precision: decimal?.precision ?? bits ?? null,
+        numeric_precision_radix: decimal !== undefined ? 10 : bits !== undefined ? 2 : null,
         numeric_scale: decimal?.scale ?? (type?.name.startsWith("int") ? 0 : null),
         datetime_precision: type?.name === "timestamp" ? 6 : null,
+        interval_precision: null,
         udt_catalog: DATABASE,
         udt_schema: "pg_catalog",
         udt_name: type?.name ?? null,
+        maximum_cardinality: null,
+        dtd_identifier: String(index + 1),
+        is_self_referencing: "NO",
         is_identity: "NO",
+        identity_cycle: "NO",
         is_generated: "NEVER",
         is_updatable: "YES",
       };

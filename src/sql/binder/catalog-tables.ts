@@ -21,6 +21,8 @@ const FILLED_TABLES = {
     "oid:INT datname:STRING datdba:INT encoding:INT datcollate:STRING datctype:STRING datistemplate:BOOLEAN datallowconn:BOOLEAN datconnlimit:INT datlastsysoid:INT datfrozenxid:LONG datminmxid:LONG dattablespace:INT datacl:STRING",
   "pg_catalog.pg_roles":
     "rolname:STRING rolsuper:BOOLEAN rolinherit:BOOLEAN rolcreaterole:BOOLEAN rolcreatedb:BOOLEAN rolcanlogin:BOOLEAN rolreplication:BOOLEAN rolconnlimit:INT rolpassword:STRING rolvaliduntil:TIMESTAMP rolbypassrls:BOOLEAN rolconfig:STRING oid:INT",
+  "pg_catalog.pg_user":
+    "usename:STRING usesysid:INT usecreatedb:BOOLEAN usesuper:BOOLEAN userepl:BOOLEAN usebypassrls:BOOLEAN passwd:STRING valuntil:TIMESTAMP useconfig:STRING",
   "pg_catalog.pg_settings":
     "name:STRING setting:STRING unit:STRING category:STRING short_desc:STRING context:STRING vartype:STRING boot_val:STRING reset_val:STRING source:STRING min_val:STRING max_val:STRING enumvals:STRING extra_desc:STRING sourcefile:STRING sourceline:INT pending_restart:BOOLEAN",
   "pg_catalog.pg_stat_activity":
@@ -31,7 +33,7 @@ const FILLED_TABLES = {
   "information_schema.tables":
     "table_catalog:STRING table_schema:STRING table_name:STRING table_type:STRING self_referencing_column_name:STRING reference_generation:STRING user_defined_type_catalog:STRING user_defined_type_schema:STRING user_defined_type_name:STRING is_insertable_into:BOOLEAN is_typed:BOOLEAN commit_action:STRING",
   "information_schema.columns":
-    "table_catalog:STRING table_schema:STRING table_name:STRING column_name:STRING ordinal_position:INT column_default:STRING is_nullable:STRING data_type:STRING character_maximum_length:INT numeric_precision:INT numeric_scale:INT datetime_precision:INT collation_name:STRING domain_name:STRING udt_catalog:STRING udt_schema:STRING udt_name:STRING is_identity:STRING identity_generation:STRING is_generated:STRING generation_expression:STRING is_updatable:STRING",
+    "table_catalog:STRING table_schema:STRING table_name:STRING column_name:STRING ordinal_position:INT column_default:STRING is_nullable:STRING data_type:STRING character_maximum_length:INT character_octet_length:INT numeric_precision:INT numeric_precision_radix:INT numeric_scale:INT datetime_precision:INT interval_type:STRING interval_precision:INT character_set_catalog:STRING character_set_schema:STRING character_set_name:STRING collation_catalog:STRING collation_schema:STRING collation_name:STRING domain_catalog:STRING domain_schema:STRING domain_name:STRING udt_catalog:STRING udt_schema:STRING udt_name:STRING scope_catalog:STRING scope_schema:STRING scope_name:STRING maximum_cardinality:INT dtd_identifier:STRING is_self_referencing:STRING is_identity:STRING identity_generation:STRING identity_start:STRING identity_increment:STRING identity_maximum:STRING identity_minimum:STRING identity_cycle:STRING is_generated:STRING generation_expression:STRING is_updatable:STRING",
   "information_schema.character_sets":
     "character_set_catalog:STRING character_set_schema:STRING character_set_name:STRING character_repertoire:STRING form_of_use:STRING default_collate_catalog:STRING default_collate_schema:STRING default_collate_name:STRING",
   "information_schema.questdb_columns":
@@ -53,7 +55,7 @@ const EMPTY_TABLES = {
   "pg_catalog.pg_range":
     "rngtypid:INT rngsubtype:INT rngcollation:INT rngsubopc:INT rngcanonical:INT rngsubdiff:INT rngmultitypid:INT",
   "pg_catalog.pg_extension":
-    "oid:INT extname:STRING extowner:INT extnamespace:INT extrelocatable:BOOLEAN extversion:STRING extconfig:STRING extcondition:STRING",
+    "oid:INT xmin:LONG extname:STRING extowner:INT extnamespace:INT extrelocatable:BOOLEAN extversion:STRING extconfig:STRING extcondition:STRING",
   "pg_catalog.pg_auth_members": "roleid:INT member:INT grantor:INT admin_option:BOOLEAN",
   "pg_catalog.pg_sequence":
     "seqrelid:INT seqtypid:INT seqstart:LONG seqincrement:LONG seqmax:LONG seqmin:LONG seqcache:LONG seqcycle:BOOLEAN",
@@ -65,11 +67,11 @@ const EMPTY_TABLES = {
   "pg_catalog.pg_constraint":
     "oid:INT conname:STRING connamespace:INT contype:CHAR condeferrable:BOOLEAN condeferred:BOOLEAN convalidated:BOOLEAN conrelid:INT contypid:INT conindid:INT conparentid:INT confrelid:INT confupdtype:CHAR confdeltype:CHAR conkey:STRING confkey:STRING connoinherit:BOOLEAN conislocal:BOOLEAN coninhcount:INT conenforced:BOOLEAN conperiod:BOOLEAN",
   "pg_catalog.pg_enum": "oid:INT enumtypid:INT enumsortorder:FLOAT enumlabel:STRING",
-  "pg_catalog.pg_tablespace": "oid:INT spcname:STRING spcowner:INT spcacl:STRING spcoptions:STRING",
+  "pg_catalog.pg_tablespace": "oid:INT xmin:LONG spcname:STRING spcowner:INT spcacl:STRING spcoptions:STRING",
   "pg_catalog.pg_trigger": "oid:INT tgrelid:INT tgname:STRING tgenabled:CHAR tgisinternal:BOOLEAN tgconstraint:INT",
-  "pg_catalog.pg_user": "usename:STRING usesysid:INT usecreatedb:BOOLEAN usesuper:BOOLEAN",
   "pg_catalog.pg_views": "schemaname:STRING viewname:STRING viewowner:STRING definition:STRING",
-  "pg_catalog.pg_matviews": "schemaname:STRING matviewname:STRING matviewowner:STRING definition:STRING",
+  "pg_catalog.pg_matviews":
+    "schemaname:STRING matviewname:STRING matviewowner:STRING tablespace:STRING hasindexes:BOOLEAN ispopulated:BOOLEAN definition:STRING",
   "pg_catalog.pg_indexes": "schemaname:STRING tablename:STRING indexname:STRING tablespace:STRING indexdef:STRING",
   "pg_catalog.pg_depend":
     "classid:INT objid:INT objsubid:SHORT refclassid:INT refobjid:INT refobjsubid:SHORT deptype:CHAR",
@@ -81,7 +83,8 @@ const EMPTY_TABLES = {
     "sequence_catalog:STRING sequence_schema:STRING sequence_name:STRING data_type:STRING numeric_precision:INT numeric_precision_radix:INT numeric_scale:INT start_value:STRING minimum_value:STRING maximum_value:STRING increment:STRING cycle_option:STRING",
   "information_schema.routines":
     "specific_catalog:STRING specific_schema:STRING specific_name:STRING routine_catalog:STRING routine_schema:STRING routine_name:STRING routine_type:STRING data_type:STRING type_udt_catalog:STRING type_udt_schema:STRING type_udt_name:STRING routine_definition:STRING external_language:STRING",
-  "information_schema.views": "table_catalog:STRING table_schema:STRING table_name:STRING view_definition:STRING",
+  "information_schema.views":
+    "table_catalog:STRING table_schema:STRING table_name:STRING view_definition:STRING check_option:STRING is_updatable:STRING is_insertable_into:STRING is_trigger_updatable:STRING is_trigger_deletable:STRING is_trigger_insertable_into:STRING",
   "information_schema.table_constraints":
     "constraint_catalog:STRING constraint_schema:STRING constraint_name:STRING table_catalog:STRING table_schema:STRING table_name:STRING constraint_type:STRING is_deferrable:STRING initially_deferred:STRING enforced:STRING nulls_distinct:STRING",
   "information_schema.key_column_usage":

@@ -204,6 +204,7 @@ const clientFunctions: FunctionEntry[] = [
   always("has_table_privilege", 3, "True, whatever the permissions. SHOW PERMISSIONS lists them."),
   always("has_any_column_privilege", 3, "True, whatever the permissions. SHOW PERMISSIONS lists them."),
   always("has_database_privilege", 3, "True, whatever the permissions. SHOW PERMISSIONS lists them."),
+  always("pg_column_is_updatable", 3, "True: views are not told apart from tables."),
   nothing("obj_description", 2, "NULL: objects have no comments."),
   nothing("pg_my_temp_schema", 0, "NULL: there are no temporary tables."),
   nothing("shobj_description", 2, "NULL: objects have no comments."),
