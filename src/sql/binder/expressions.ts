@@ -6,7 +6,7 @@ import { notOf } from "../../types/parse/values.ts";
 import { arrayDimensions, asDecimal, decimalOf, decimalTag } from "../../types/wide.ts";
 import type { Expression, FunctionCall, OrderItem, TypeName } from "../ast.ts";
 import { settingNames, settingOf } from "../client-settings.ts";
-import { SUBSCRIPT } from "../functions/arrays.ts";
+import { SUBSCRIPT } from "../functions/array-slices.ts";
 import { JSON_TYPES } from "../functions/json.ts";
 import { TEXT_ARRAY_FUNCTIONS } from "../functions/meta.ts";
 import { callableNames, findOverload, isCalledBare } from "../functions/mod.ts";

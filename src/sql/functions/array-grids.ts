@@ -84,9 +84,6 @@ export function combined(
   operation: (x: number, y: number) => number,
   context: FunctionContext,
 ): Grid {
-  const x = a.values, y = b.values, isSame = areSame(a.shape, b.shape);
-  if (isSame || b.shape.length === 0) return grid(a.shape, (i) => operation(x[i], isSame ? y[i] : y[0]), context);
-  if (a.shape.length === 0) return grid(b.shape, (i) => operation(x[0], y[i]), context);
   const dimensions = Math.max(a.shape.length, b.shape.length);
   const shape = Array.from({ length: dimensions }, (_, i) => {
     const x = a.shape[i - dimensions + a.shape.length] ?? 1, y = b.shape[i - dimensions + b.shape.length] ?? 1;
@@ -95,27 +92,6 @@ export function combined(
   });
   const left = stretched(a, shape), right = stretched(b, shape);
   return grid(shape, (i) => operation(left(i), right(i)), context);
-}
-
-export interface Cut {
-  from: number;
-  to: number;
-}
-
-export function cutOut({ shape, values }: Grid, cuts: Cut[], kept: number[], context: FunctionContext): Grid {
-  const lengths = cuts.map(({ from, to }) => to - from);
-  return {
-    shape: kept,
-    values: grid(lengths, (index) => {
-      let rest = index, at = 0, stride = 1;
-      for (let i = shape.length - 1; i >= 0; i--) {
-        at += (cuts[i].from + rest % lengths[i]) * stride;
-        rest = Math.floor(rest / lengths[i]);
-        stride *= shape[i];
-      }
-      return values[at];
-    }, context).values,
-  };
 }
 
 export function product(a: Grid, b: Grid, context: FunctionContext): Grid {

@@ -114,16 +114,21 @@ export function read(column: BatchColumn, row: number, context: FunctionContext)
 
 export function write(out: BatchOut, row: number, made: Grid | undefined): void {
   if (made === undefined) return out.setText(row, undefined);
-  const { shape, values } = made, address = out.reserve(row, 4 + 4 * shape.length + 8 * values.length);
-  const { low, high } = dataViewsOf(out.values.buffer), view = address >= HALF ? high : low;
-  let at = address % HALF;
-  view.setUint32(at, shape.length, true);
-  for (const length of shape) view.setUint32(at += 4, length, true);
-  at += 4;
+  const { values } = made, { view, at } = writeShape(out, row, made.shape);
   for (let k = 0; k < values.length; k++) {
     const value = values[k];
     view.setFloat64(at + 8 * k, Number.isFinite(value) ? value : NaN, true);
   }
+}
+
+/** Begins an array. Its elements are to be written from `at` on. */
+export function writeShape(out: BatchOut, row: number, shape: readonly number[]): { view: DataView; at: number } {
+  const headBytes = 4 + 4 * shape.length, address = out.reserve(row, headBytes + 8 * sizeOf(shape));
+  const { low, high } = dataViewsOf(out.values.buffer), isHigh = address >= HALF;
+  const view = isHigh ? high : low, from = isHigh ? address - HALF : address;
+  view.setUint32(from, shape.length, true);
+  for (let k = 0; k < shape.length; k++) view.setUint32(from + 4 + 4 * k, shape[k], true);
+  return { view, at: from + headBytes };
 }
 
 /** Calls `made` for each row, and polls for cancellation. */

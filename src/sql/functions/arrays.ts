@@ -2,7 +2,7 @@
  * Arrays of DOUBLE with any number of dimensions: elements and slices, element-wise arithmetic, reductions. Indices
  * count from 1; negative indices count from the end.
  */
-import { NULL_I32, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
+import { NULL_I32, typeOf } from "../../types/mod.ts";
 import { arrayDimensions } from "../../types/wide.ts";
 import { elementFunctions } from "./array-elements.ts";
 import {
@@ -10,8 +10,6 @@ import {
   areSame,
   byRow,
   combined,
-  type Cut,
-  cutOut,
   deviation,
   insertionPoint,
   mean,
@@ -22,9 +20,25 @@ import {
   transposed,
   withoutNulls,
 } from "./array-grids.ts";
-import { ARRAY, arrayTag, each, type Grid, grid, read, readerOf, same, unfit, widest, write } from "./array-values.ts";
+import {
+  ARRAY,
+  type ArrayReader,
+  arrayTag,
+  each,
+  type Grid,
+  grid,
+  POLL_ELEMENTS,
+  read,
+  readerOf,
+  same,
+  unfit,
+  widest,
+  write,
+  writeShape,
+} from "./array-values.ts";
+import { sliceFunction } from "./array-slices.ts";
 import { batchEntry } from "./batch-entry.ts";
-import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
+import type { BatchColumn, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { NUMBERS } from "./nodes.ts";
 import { roundedTo } from "./numeric.ts";
 
@@ -91,6 +105,25 @@ const OPERATIONS: [name: string, summary: string, of: (x: number, y: number) => 
   ["/", "Quotient, element by element.", (x, y) => x / y],
 ];
 
+/** A short array of the result, if both are of the same shape or one is a number. False if it is not written. */
+function writeCombined(
+  a: ArrayReader | number,
+  b: ArrayReader | number,
+  operation: (x: number, y: number) => number,
+  out: BatchOut,
+  row: number,
+): boolean {
+  const many = typeof a === "number" ? b : a;
+  if (typeof many === "number" || many.length > POLL_ELEMENTS) return false;
+  if (typeof a !== "number" && typeof b !== "number" && !areSame(a.shape, b.shape)) return false;
+  const { view, at } = writeShape(out, row, many.shape);
+  for (let k = 0; k < many.length; k++) {
+    const value = operation(typeof a === "number" ? a : a.element(k), typeof b === "number" ? b : b.element(k));
+    view.setFloat64(at + 8 * k, Number.isFinite(value) ? value : NaN, true);
+  }
+  return true;
+}
+
 const arithmetic = OPERATIONS.flatMap(([name, summary, of]) =>
   [["array", "array"], ["array", "DOUBLE"], ["DOUBLE", "array"]].map(([left, right]) =>
     batchEntry(
@@ -98,96 +131,21 @@ const arithmetic = OPERATIONS.flatMap(([name, summary, of]) =>
       [{ name: "a", type: left }, { name: "b", type: right }],
       widest,
       summary,
-      ([a, b], out, rowCount, context) =>
+      ([a, b], out, rowCount, context) => {
+        const [x, y] = [a, b].map((column) => arrayDimensions(column.type) > 0 ? readerOf(column, context) : undefined);
         each(
           (row) => {
-            const x = operandAt(a, row, context), y = operandAt(b, row, context);
-            write(out, row, x === undefined || y === undefined ? undefined : combined(x, y, of, context));
+            if (x?.open(row) === false || y?.open(row) === false) return out.setNull(row);
+            if (writeCombined(x ?? numberAt(a, row), y ?? numberAt(b, row), of, out, row)) return;
+            write(out, row, combined(operandAt(a, row, context)!, operandAt(b, row, context)!, of, context));
           },
           rowCount,
           context,
-        ),
+        );
+      },
     )
   )
 );
-
-/** Index from 0; the argument counts from 1, or negative from the end. undefined if out of range, as NULL is. */
-function elementIndex(index: number, length: number): number | undefined {
-  const place = index < 0 ? length + index : index - 1;
-  return place < 0 || place >= length ? undefined : place;
-}
-
-/** `array[i, j]`, with an index for each dimension. */
-function elements(
-  column: BatchColumn,
-  indices: BatchColumn[],
-  out: BatchOut,
-  rowCount: number,
-  context: FunctionContext,
-): void {
-  const reader = readerOf(column, context);
-  const known = indices.map(({ isConstant, values }) => isConstant && rowCount > 0 ? Number(values[0]) : undefined);
-  each(
-    (row) => {
-      let at: number | undefined = reader.open(row) ? 0 : undefined;
-      for (let k = 0; at !== undefined && k < indices.length; k++) {
-        const length = reader.shape[k], place = elementIndex(known[k] ?? Number(indices[k].values[row]), length);
-        at = place === undefined ? undefined : at * length + place;
-      }
-      out.values[row] = at === undefined ? NaN : reader.element(at);
-    },
-    rowCount,
-    context,
-  );
-}
-
-/** Kinds of subscripts: `a[from]`, `a[from:to]`, `a[from:]`. */
-export const SUBSCRIPT = { index: 0n, slice: 1n, sliceToEnd: 2n };
-
-/**
- * `array_slice(array, kind, from, to, …)`: three numbers for each subscript. `to` counts only for a slice with an end.
- * The slice is null if one of its bounds is.
- */
-const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
-  const count = numbers.length / 3;
-  if (out.type === "DOUBLE") return elements(column, numbers.filter((_, k) => k % 3 === 1), out, rowCount, context);
-  each(
-    (row) => {
-      const array = read(column, row, context);
-      const cuts: (Cut | undefined)[] = [];
-      const kept: number[] = [];
-      for (let i = 0; array !== undefined && i < array.shape.length; i++) {
-        const length = array.shape[i];
-        const [kind, from, to] = i < count
-          ? [0, 1, 2].map((k) => numbers[3 * i + k].values[row] as bigint)
-          : [SUBSCRIPT.sliceToEnd, 1n, NULL_I64];
-        if (kind === SUBSCRIPT.index) {
-          const place = elementIndex(Number(from), length);
-          cuts.push(place === undefined ? undefined : { from: place, to: place + 1 });
-        } else if (from === NULL_I64 || (kind === SUBSCRIPT.slice && to === NULL_I64)) {
-          cuts.push(undefined);
-        } else {
-          const start = from < 0n ? length + Number(from) : Number(from) - 1;
-          const end = kind === SUBSCRIPT.sliceToEnd ? length : to < 0n ? length + Number(to) : Number(to) - 1;
-          const cut = { from: Math.max(0, start), to: Math.min(length, end) };
-          if (cut.to < cut.from) cut.to = cut.from;
-          cuts.push(cut);
-          kept.push(cut.to - cut.from);
-        }
-      }
-      const isMissing = array === undefined || cuts.includes(undefined);
-      write(out, row, isMissing ? undefined : cutOut(array!, cuts as Cut[], kept, context));
-    },
-    rowCount,
-    context,
-  );
-};
-
-function sliceType(types: string[], constants: readonly (Value | undefined)[] = []): string {
-  let dimensions = arrayDimensions(types[0]);
-  for (let i = 1; i < types.length; i += 3) if (Number(constants[i] ?? 1) === 0) dimensions--;
-  return dimensions <= 0 ? "DOUBLE" : arrayTag(dimensions);
-}
 
 /** Array literals of expressions: numbers, or arrays of equal shape. */
 const literals: FunctionEntry[] = [
@@ -222,16 +180,6 @@ const literals: FunctionEntry[] = [
       ),
   ),
 ];
-
-/** Element 0 does not exist. */
-const noZero: FunctionEntry["check"] = (constants) => {
-  if (constants.length % 3 !== 1) return { message: "expected three numbers for each subscript" };
-  for (let i = 1; i + 2 < constants.length; i += 3) {
-    const zero = [i + 1, i + 2].find((at) => constants[at] === 0 || constants[at] === 0n);
-    if (zero !== undefined) return { argument: zero, message: "elements count from 1" };
-  }
-  return undefined;
-};
 
 const ofDimensions = (wanted: number, count: number): FunctionEntry["check"] => (_, types) => {
   const wrong = types.slice(0, count).findIndex((type) => arrayDimensions(type) !== wanted);
@@ -310,15 +258,6 @@ const builders: FunctionEntry[] = ["INT", "LONG", "array"].map((sizeType) =>
 );
 
 const others: FunctionEntry[] = [
-  batchEntry(
-    "array_slice",
-    [ARRAY("array"), { name: "number", type: "LONG", variadic: true }],
-    sliceType,
-    "Elements and slices of an array, as in `a[1, 2:4]`.",
-    slice,
-    [],
-    { check: noZero },
-  ),
   batchEntry(
     "array_count",
     [ARRAY("array")],
@@ -435,7 +374,13 @@ const others: FunctionEntry[] = [
             if (x.shape.length > 0 && y.shape.length > 0 && !areSame(x.shape, y.shape)) {
               throw unfit("the arrays have different shapes", context);
             }
-            out.values[row] = total(withoutNulls(combined(x, y, (u, v) => u * v, context).values));
+            const many = x.shape.length > 0 ? x : y;
+            let sum = 0;
+            for (let k = 0; k < many.values.length; k++) {
+              const term = x.values[x === many ? k : 0] * y.values[y.shape.length > 0 ? k : 0];
+              if (!Number.isNaN(term)) sum += term;
+            }
+            out.values[row] = sum;
           },
           rowCount,
           context,
@@ -594,5 +539,6 @@ export const arrayFunctions: FunctionEntry[] = [
   mapping("transpose", "The transposed array: rows and columns are exchanged.", same, transposed),
   ...builders,
   ...elementFunctions,
+  sliceFunction,
   ...others,
 ];
