@@ -197,6 +197,20 @@ const cases: [title: string, sql: string, plan: string[]][] = [
   ["an order that is there already is not made again", "select * from trades order by ts", [
     "Scan trades: ts, sym, px, qty",
   ]],
+  ["a count does not sort", "select count(), sum(px) from (select sym, px + 1 px from trades order by sym, px)", [
+    "Project count(), sum(DOUBLE) as sum(px)",
+    "  Aggregate count(), sum(px)",
+    "    Project (px + 1.0) as px",
+    "      Scan trades: px",
+  ]],
+  ["the first row depends on the order", "select first(px) from (select px from trades order by sym)", [
+    "Project first(DOUBLE) as first(px)",
+    "  Aggregate first(px)",
+    "    Project px",
+    "      Sort order key 1",
+    "        Project px, sym as order key 1",
+    "          Scan trades: sym, px",
+  ]],
   ["a limit tells the sort how many rows it needs", "select * from trades order by px desc limit 2, 5", [
     "Limit 2, 5",
     "  Sort px desc, first 5",

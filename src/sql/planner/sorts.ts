@@ -1,12 +1,14 @@
 /**
  * Rules for ORDER BY: removes a sort if the rows already have the order, turns newest-first into a reverse scan, and
- * limits a sort to the rows that a LIMIT above needs.
+ * leaves it out below an aggregate that does not depend on it, and limits a sort to the rows that a LIMIT above needs.
  */
-import type { Expr, Plan, SortNode } from "../plan.ts";
+import { registry } from "../functions/mod.ts";
+import type { AggregateNode, Expr, Plan, SortNode } from "../plan.ts";
 import { mapPlan, withInputs } from "./nodes.ts";
 
 export function dropSorts(plan: Plan): Plan {
   return mapPlan(plan, (node) => {
+    if (node.node === "aggregate" && isAnyOrder(node)) return withInputs(node, [unsorted(node.input)]);
     if (node.node !== "sort" || node.keys.length !== 1) return node;
     const key = node.keys[0]!;
     const { input } = node;
@@ -17,6 +19,18 @@ export function dropSorts(plan: Plan): Plan {
     if (input.order === wanted) return input;
     return (key.descending ? reversed(input) : undefined) ?? node;
   });
+}
+
+/** True if the order of its rows does not matter: it makes one row, as clients do that count the rows of any statement. */
+function isAnyOrder({ keys, aggregates }: AggregateNode): boolean {
+  return keys.length === 0 &&
+    aggregates.every((call) => registry.resolve(call.function).entry.aggregate?.ordered !== true);
+}
+
+/** The same rows in another order, if a sort can be left out. */
+function unsorted(plan: Plan): Plan {
+  if (plan.node === "sort" && plan.limit === undefined) return unsorted(plan.input);
+  return plan.node === "project" || plan.node === "filter" ? withInputs(plan, [unsorted(plan.input)]) : plan;
 }
 
 /**
