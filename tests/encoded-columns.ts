@@ -37,6 +37,14 @@ const COLUMNS = [
   "cast(null as double) nothing",
   "7 same",
   "(x / 3000 * 10 + x % 7)::int steps",
+  "(x % 7 - 3)::byte b",
+  `case when ${AT} then 127 when x % 1024 = 9 then -128 else x / 3000 % 5 end::byte b_extremes`,
+  "case when x between 20000 and 25000 then 0 else x % 40 end::short sh",
+  "case when x between 40000 and 45000 then -7 when x % 1024 < 500 then x % 3 - 1 else x / 3000 end::short sh_steps",
+  // Their chunks are encoded, but are decoded in the pool, or raw.
+  "(x * 37 % 1001 - 500)::short sh_wide",
+  "(x * 7919 % 60001 - 30000)::short sh_full",
+  `case when ${AT} then null when x % 1024 = 9 then 9223372036854775807 else x * 6364136223846793005 end l_full`,
   // Some vectors are raw.
   "case when x / 1024 % 9 = 2 then sin(x) when x % 31 = 0 then null else x % 1000 / 10.0 end some_full",
   "case when x / 1024 % 9 = 3 and x % 2 = 0 then x * 10000000000001 when x % 29 = 0 then null else x % 1000 end some_far",
@@ -72,6 +80,8 @@ export const SINGLES = [
   "f_full",
 ];
 export const INTEGERS = ["i", "l", "far", "same", "some_far"];
+/** Columns of integers without NULL. */
+export const NARROW = ["b", "b_extremes", "sh", "sh_steps", "sh_wide", "sh_full"];
 
 /** A condition that is true for all rows, but is not known to be. */
 export const ALL_ROWS = "coalesce(l, 0) + 0 != -5";
@@ -79,6 +89,7 @@ export const ALL_ROWS = "coalesce(l, 0) + 0 != -5";
 /** After these, the table has rows in memory, a column of later rows alone, a new symbol, and changed rows. */
 export const CHANGES = [
   "alter table t add column late double",
+  "alter table t add column late_short short",
   "insert into t (ts, k, price, late) select dateadd('s', x::int * 7, '2024-01-02'), 'new', x / 10.0, x / 10.0 from long_sequence(3000)",
   "update t set gaps = null, i = 5 where ts in '2024-01-03T01'",
   "delete from t where ts in '2024-01-01T03:20'",
@@ -98,7 +109,7 @@ function assertSame(actual: Row[], expected: Row[], calls: readonly string[], ti
   actual.forEach((row, k) =>
     row.forEach((value, column) => {
       const other = expected[k]![column]!, call = calls[column - (row.length - calls.length)] ?? "key";
-      const isRounded = /^(sum|avg)/.test(call) && !INTEGERS.some((name) => call === `sum(${name})`);
+      const isRounded = /^(sum|avg)/.test(call) && ![...INTEGERS, ...NARROW].some((name) => call === `sum(${name})`);
       if (!isRounded || value === null || other === null) {
         return assert.ok(value === other, `${title}, row ${k}: ${call} is ${value}, not ${other}`);
       }

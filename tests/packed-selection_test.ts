@@ -10,7 +10,7 @@ const CREATE = `create table t as (select timestamp_sequence('2024-01-01', 10000
   case when x % 13 = 0 then null else (x * 7919 % 100003) / 100.0 end price,
   case when x % 400 = 0 then -0.0 when x % 401 = 0 then 1 / 3.0 when x % 402 = 0 then 1e300 else x % 7001 / 1000.0 end amount,
   case when x % 5 = 0 then null else (x * 37 % 100003)::int end i, x * 1000003 % 5000011 l, x + x % 3 slope,
-  cast(x % 1000 / 8.0 as float) f, (x % 100)::byte b, x % 3 = 0 flag, sin(x) full, 7 same, cast(null as long) nothing, 'text ' || x % 1000 text
+  cast(x % 1000 / 8.0 as float) f, (x % 100)::byte b, x % 3 = 0 flag, x * 6364136223846793005 random, sin(x) full, 7 same, cast(null as long) nothing, 'text ' || x % 1000 text
   from long_sequence(${ROWS})) timestamp(ts) partition by day`;
 
 /** Conditions that become ranges of codes, and the same over expressions that do not. */
@@ -46,6 +46,13 @@ const CONDITIONS: [byCodes: string, byValues: string][] = [
   ["f > 124.8 and price < 500", "f + 0.0 > 124.8 and price + 0.0 < 500"],
   ["f < 0.125", "f + 0.0 < 0.125"],
   ["i < 500 and late is null", "i + 0 < 500 and late + 0.0 is null"],
+  ["b = 7", "b * 1 = 7"],
+  ["b < 3 and i > 90000", "b * 1 < 3 and i + 0 > 90000"],
+  ["b in (0, 4) and venue = 'V2'", "b * 1 in (0, 4) and venue || '' = 'V2'"],
+  ["b <= 0", "b * 1 <= 0"],
+  ["i in (4711, 77, 100002)", "i + 0 in (4711, 77, 100002)"],
+  ["random = 6364136223846793005", "random + 0 = 6364136223846793005"],
+  ["random > 9200000000000000000", "random + 0 > 9200000000000000000"],
 ];
 const TIME = " and ts between '2024-01-01T05:20:01' and '2024-01-03T03:40:59'";
 /** One in this many pairs of a condition and a query is asked with an interval, too. */

@@ -7,6 +7,7 @@ import {
   ENCODED_ROWS,
   INTEGERS,
   isAsked,
+  NARROW,
   type Question,
   question,
   type Row,
@@ -25,6 +26,7 @@ const CALLS: string[][] = [
   [...SINGLES.flatMap((column) => [`sum(${column})`, `max(${column})`]), "count()"],
   ["min(f_gaps)", "avg(f_mostly)", "sum(price)", "min(f_mostly)", "max(f_gaps + 1)", "sum(f_gaps * price)"],
   ...INTEGERS.map((column) => ["sum", "min", "max", "count"].map((name) => `${name}(${column})`)),
+  ...NARROW.map((column) => ["sum", "min", "max", "avg", "count"].map((name) => `${name}(${column})`)),
   ["count()", "avg(price)", "sum(gaps)", "max(i)", "sum(price * gaps)", "first(l)", "last(price)", "min(ts)"],
   ["sum(price * gaps)", "count()"],
   ["avg(price * gaps)", "count(gaps * price)", "sum(price * price)", "max(price)", "sum(price)"],
@@ -71,6 +73,10 @@ const CONDITIONS = [
   "f_coarse = 5000001",
   "f_zeros >= 0 and price > 20",
   "f_nothing < 3",
+  "b > -3 and price > 10",
+  "b <= 0 and b_extremes < 127",
+  "sh >= 0 and sh_steps > -1",
+  "sh_wide::long < 499 and gaps > -40",
 ];
 const SUMMED = [
   ["count()", "sum(price)", "avg(gaps)", "min(gaps)", "max(gaps)", "count(gaps)"],

@@ -1,5 +1,6 @@
 /** Bounds of columns that follow from conditions. */
 import type { Expr } from "../sql/plan.ts";
+import type { Value } from "../types/mod.ts";
 import type { QueryContext } from "./contract.ts";
 import { conjuncts } from "./expressions.ts";
 
@@ -12,37 +13,74 @@ export interface Bound {
 
 /** More than the tolerance of `=` between doubles. */
 const DOUBLE_SLACK = 1e-9;
-export const BOUNDED: ReadonlySet<string> = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
+/** Types whose values are signed integers in memory, of which a comparison with a constant passes some ranges. */
+export const INTEGERS: ReadonlySet<string> = new Set([
+  "BYTE",
+  "SHORT",
+  "INT",
+  "LONG",
+  "DATE",
+  "TIMESTAMP",
+  "TIMESTAMP_NS",
+]);
+export const BOUNDED: ReadonlySet<string> = new Set([...INTEGERS, "DOUBLE"]);
+/** Casts that change no value: NULL stays NULL, and each FLOAT is a DOUBLE, and they are compared as such. */
+const WIDENED: Readonly<Record<string, readonly string[]>> = {
+  SHORT: ["BYTE"],
+  INT: ["BYTE", "SHORT"],
+  LONG: ["BYTE", "SHORT", "INT"],
+  DOUBLE: ["FLOAT"],
+};
 
-/** The column of which a side of a comparison has the values. Each FLOAT is a DOUBLE, and they are compared as such. */
-function columnOf(side: Expr, { functions }: Pick<QueryContext, "functions">): number | undefined {
-  if (side.kind === "column") return BOUNDED.has(side.type) ? side.index : undefined;
-  if (side.kind !== "call" || side.type !== "DOUBLE" || side.args.length !== 1) return undefined;
-  const [arg] = side.args;
-  const isWidened = arg!.kind === "column" && arg!.type === "FLOAT" &&
-    functions.resolve(side.function).entry.name === "cast_DOUBLE";
-  return isWidened ? arg!.index : undefined;
+/** The column of which a side of a comparison has the values. */
+export function comparedColumn(
+  side: Expr,
+  context: Pick<QueryContext, "functions">,
+): { index: number; type: string } | undefined {
+  if (side.kind === "column") return BOUNDED.has(side.type) || side.type === "FLOAT" ? side : undefined;
+  if (side.kind !== "call" || side.args.length !== 1) return undefined;
+  const arg = side.args[0]!, isWidened = WIDENED[side.type]?.includes(arg.type) === true;
+  if (!isWidened || context.functions.resolve(side.function).entry.name !== `cast_${side.type}`) return undefined;
+  return comparedColumn(arg, context);
 }
 
-/** The bound that follows from comparing a column with a constant. */
+/** A bound of integers has no slack: they are compared exactly. */
+function makeBound(
+  side: Expr,
+  low: number | bigint | undefined,
+  high: number | bigint | undefined,
+  context: Pick<QueryContext, "functions">,
+): Bound | undefined {
+  const column = comparedColumn(side, context);
+  // A FLOAT that is compared as such has another tolerance.
+  if (column === undefined || !BOUNDED.has(side.type)) return undefined;
+  const slack = (value: number | bigint, sign: number) =>
+    typeof value === "number" && !INTEGERS.has(column.type)
+      ? value + sign * (DOUBLE_SLACK + Math.abs(value) * 1e-15)
+      : value;
+  return {
+    column: column.index,
+    low: low === undefined ? undefined : slack(low, -1),
+    high: high === undefined ? undefined : slack(high, 1),
+  };
+}
+
+/** The bound that follows from comparing a column with a constant, or from a list that has its value. */
 function boundOf(part: Expr, context: Pick<QueryContext, "functions">): Bound | undefined {
+  if (part.kind === "in") {
+    const column = comparedColumn(part.operand, context), values = part.values.filter(isNumber);
+    if (column === undefined || !INTEGERS.has(column.type) || values.length < Math.max(1, part.values.length)) {
+      return undefined;
+    }
+    const [low, high] = [values.reduce((a, b) => b < a ? b : a), values.reduce((a, b) => b > a ? b : a)];
+    return makeBound(part.operand, low, high, context);
+  }
   if (part.kind !== "call") return undefined;
   const { name } = context.functions.resolve(part.function).entry;
   const [left, right, third] = part.args;
-  const valueOf = (expr: Expr) =>
-    expr.kind === "constant" && (typeof expr.value === "number" || typeof expr.value === "bigint")
-      ? expr.value
-      : undefined;
-  const slack = (value: number | bigint, sign: number) =>
-    typeof value === "number" ? value + sign * (DOUBLE_SLACK + Math.abs(value) * 1e-15) : value;
-  const make = (side: Expr, low: number | bigint | undefined, high: number | bigint | undefined): Bound | undefined => {
-    const column = columnOf(side, context);
-    return column === undefined ? undefined : {
-      column,
-      low: low === undefined ? undefined : slack(low, -1),
-      high: high === undefined ? undefined : slack(high, 1),
-    };
-  };
+  const valueOf = (expr: Expr) => expr.kind === "constant" && isNumber(expr.value) ? expr.value : undefined;
+  const make = (side: Expr, low: number | bigint | undefined, high: number | bigint | undefined) =>
+    makeBound(side, low, high, context);
   if (name === "between" && third !== undefined) {
     const a = valueOf(right), b = valueOf(third);
     if (a === undefined || b === undefined) return undefined;
@@ -56,6 +94,10 @@ function boundOf(part: Expr, context: Pick<QueryContext, "functions">): Bound | 
   if (name === "<" || name === "<=") return swapped ? make(column, value, undefined) : make(column, undefined, value);
   if (name === ">" || name === ">=") return swapped ? make(column, undefined, value) : make(column, value, undefined);
   return undefined;
+}
+
+function isNumber(value: Value): value is number | bigint {
+  return typeof value === "number" || typeof value === "bigint";
 }
 
 /** The bounds of conditions that were asked for: a statement that is run again has the same ones. */

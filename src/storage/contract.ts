@@ -182,21 +182,38 @@ export interface ChunkOffsets {
  */
 export type ChooseOffsets = (offsets: ChunkOffsets, ranges: Float64Array) => readonly RowRange[];
 
-/** Rows whose value in a column of the scan is at least `low` and at most `high`. */
-export interface ChunkBound {
+/** A column of the scan whose rows are found by their codes. */
+export interface TestedColumn {
   readonly column: number;
+  /** Bytes of a value, if values are signed integers. They need not be packed then. */
+  readonly integerBytes?: number;
+}
+
+/** Rows whose value in a column of the scan is at least `low` and at most `high`. */
+export interface ChunkBound extends TestedColumn {
   readonly low?: number | bigint;
   readonly high?: number | bigint;
 }
 
-/** A condition on the values of a column of the scan, which those between two bounds pass. NULL does not. */
-export interface RowCondition {
-  readonly column: number;
-  /** The integers that pass, if values are integers of this form, of floats below 2^46 and of integers below 2^53; undefined if none do. */
-  integersOf(form: Pick<ChunkOffsets, "scale" | "power">): IntegerRange | undefined;
+/** A condition on the values of a column of the scan. */
+export interface RowCondition extends TestedColumn {
+  /** The integers that pass, if values are integers of this form, of floats below 2^46. */
+  passingOf(form: Pick<ChunkOffsets, "scale" | "power">): PassingIntegers;
   /** Tests `count` values, and writes the outcomes to `mask`: of value k, bit k & 7 of byte k >> 3. All are addresses. */
   test(values: number, count: number, mask: number): void;
+  /** The share of the rows it was last tested on that passed, which `maskRows` writes. It tests conditions with small shares first. */
+  share: number;
 }
+
+/**
+ * Those of some ranges, or all others and NULL. Ranges do not have the type's NULL, nor 0 if it has none: chunks of these types have 0 as if it were NULL.
+ */
+export interface PassingIntegers {
+  readonly ranges: readonly { readonly low: bigint; readonly high: bigint }[];
+  readonly areOthers: boolean;
+}
+/** The most ranges of a condition. */
+export const PASSING_RANGES_MAX = 8;
 
 /** From `low` to `high`. */
 export interface IntegerRange {

@@ -11,9 +11,18 @@ import type {
   RowCondition,
   RowRange,
   ScanSource,
+  TestedColumn,
   VectorCounts,
 } from "./contract.ts";
-import { type Codecs, hasCodeRanges, hasPostings, hasSummaries, isEncoded, memoryBytes } from "./encoding/codecs.ts";
+import {
+  type Codecs,
+  hasCodeRanges,
+  hasPostings,
+  hasSummaries,
+  isEncoded,
+  memoryBytes,
+  type OpenChunk,
+} from "./encoding/codecs.ts";
 import { findRows, HEAD_BYTES_MAX, presentCodes, type ReadExtent, readHead } from "./encoding/postings.ts";
 import { areIntact, summariesBytes } from "./encoding/summaries.ts";
 import { copyRange, copyRows } from "./encoding/vector-copies.ts";
@@ -57,6 +66,17 @@ function storedChunkOf(source: ScanSource, segment: number, column: number): Col
 function packableChunkOf(source: ScanSource, segment: number, column: number): ColumnChunk | undefined {
   const chunk = storedChunkOf(source, segment, column);
   return chunk !== undefined && canBePacked(chunk) ? chunk : undefined;
+}
+
+/** The pool can keep it packed, and the ranges of its codes are known. */
+function isComparable(chunk: ColumnChunk): boolean {
+  return chunk.address === 0 && canBePacked(chunk) && hasCodeRanges(chunk);
+}
+
+/** Stored codes and integers, and columns that were added later, can be tested. Fresh rows are read as they are. */
+function isTestable(chunk: ColumnChunk | undefined, { integerBytes }: TestedColumn): boolean {
+  if (chunk === undefined) return true;
+  return integerBytes === undefined ? isComparable(chunk) : chunk.address === 0;
 }
 
 /** Copies the parts of a stored chunk that are needed to a block of the same size. */
@@ -307,14 +327,13 @@ export class PoolLease implements Pool {
     rows: number,
     rowsMax: number,
   ): number | undefined {
-    const packed = bounds.filter(({ column }) => {
-      const chunk = packableChunkOf(source, segment, column);
-      return chunk !== undefined && hasCodeRanges(chunk);
+    const { chunks } = source.segments.at(segment)!;
+    const known = bounds.filter((bound) => {
+      const chunk = chunks[bound.column];
+      return chunk !== undefined && isTestable(chunk, bound);
     });
-    if (packed.length === 0) return undefined;
-    const open = ({ column }: ChunkBound, select: (stored: Uint8Array) => void) =>
-      this.withPacked(source, chunkOf(source, segment, column)!, ofRange(range), select);
-    return this.pool.codecs().selectRows(packed, range, open, rows, rowsMax);
+    if (known.length === 0) return undefined;
+    return this.pool.codecs().selectRows(known, range, this.opener(source, segment, range), rows, rowsMax);
   }
 
   maskRows(
@@ -324,14 +343,22 @@ export class PoolLease implements Pool {
     range: RowRange,
     masks: number,
   ): number | undefined {
-    const isKnown = conditions.every(({ column }) => {
-      const chunk = packableChunkOf(source, segment, column);
-      return chunk !== undefined && hasCodeRanges(chunk);
-    });
-    if (!isKnown) return undefined;
-    const open = ({ column }: RowCondition, use: (stored: Uint8Array) => void) =>
-      this.withPacked(source, chunkOf(source, segment, column)!, ofRange(range), use);
-    return this.pool.codecs().maskRows(conditions, range, open, masks);
+    const { chunks } = source.segments.at(segment)!;
+    if (!conditions.every((condition) => isTestable(chunks[condition.column], condition))) return undefined;
+    return this.pool.codecs().maskRows(conditions, range, this.opener(source, segment, range), masks);
+  }
+
+  /** Opens chunks of a segment that can be tested. */
+  private opener(source: ScanSource, segment: number, range: RowRange): OpenChunk<TestedColumn> {
+    const { chunks, rowCount } = source.segments.at(segment)!;
+    return ({ column }, use) => {
+      const chunk = chunks[column];
+      if (chunk === undefined) return use(undefined);
+      if (isComparable(chunk)) return void this.withPacked(source, chunk, ofRange(range), use);
+      const address = this.pin(source, segment, column, range);
+      use({ address, rowCount });
+      this.unpin(source, segment, column, address);
+    };
   }
 
   listRows(masks: number, range: RowRange, rows: number, count: number): void {
@@ -347,8 +374,8 @@ export class PoolLease implements Pool {
     choose?: ChooseOffsets,
     missingMax?: number,
   ): ChunkOffsets | undefined {
-    const chunk = packableChunkOf(source, segment, column);
-    if (chunk === undefined || !hasCodeRanges(chunk)) return undefined;
+    const chunk = chunkOf(source, segment, column);
+    if (chunk === undefined || !isComparable(chunk)) return undefined;
     const read = (stored: Uint8Array) => this.pool.codecs().readOffsets(stored, rows, address, choose, missingMax);
     return this.withPacked(source, chunk, ofRange(rows), read);
   }

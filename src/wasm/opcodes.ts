@@ -39,7 +39,8 @@ const SIMD_RUNS: [first: number, names: string][] = [
     0x1b,
     "i32x4.extract_lane i32x4.replace_lane i64x2.extract_lane i64x2.replace_lane f32x4.extract_lane f32x4.replace_lane f64x2.extract_lane f64x2.replace_lane",
   ],
-  [0x23, "i8x16.eq i8x16.ne i8x16.lt_s i8x16.lt_u"],
+  [0x23, "i8x16.eq i8x16.ne i8x16.lt_s i8x16.lt_u - - - i8x16.le_u"],
+  [0x34, "i16x8.le_u"],
   [
     0x37,
     "i32x4.eq i32x4.ne i32x4.lt_s i32x4.lt_u i32x4.gt_s i32x4.gt_u i32x4.le_s i32x4.le_u i32x4.ge_s i32x4.ge_u " +
@@ -49,12 +50,14 @@ const SIMD_RUNS: [first: number, names: string][] = [
     "f32x4.demote_f64x2_zero f64x2.promote_low_f32x4",
   ],
   [0x64, "i8x16.bitmask i8x16.narrow_i16x8_s"],
+  [0x71, "i8x16.sub"],
   [0x74, "f64x2.ceil f64x2.floor"],
   [0x7a, "f64x2.trunc"],
   [
     0x84,
     "i16x8.bitmask i16x8.narrow_i32x4_s i16x8.narrow_i32x4_u i16x8.extend_low_i8x16_s i16x8.extend_high_i8x16_s i16x8.extend_low_i8x16_u",
   ],
+  [0x91, "i16x8.sub"],
   [0x94, "f64x2.nearest"],
   [
     0xa3,

@@ -54,7 +54,7 @@ export class MarkedRows {
   ): MarkedRows | undefined {
     if (predicates.length === 0) return undefined;
     const space = Workspace.of(context, options.operator);
-    const conditions = RowConditions.of(predicates, node, context, space, true);
+    const conditions = RowConditions.of(predicates, node, context, space, false);
     if (conditions !== undefined) return new MarkedRows(needed, node, conditions, context, space, options);
     space.release();
     return undefined;

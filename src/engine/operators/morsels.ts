@@ -2,6 +2,7 @@
 import { assert } from "../../assert.ts";
 import type { Expr, Interval, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource, SegmentList, SegmentSource } from "../../storage/contract.ts";
+import { typeOf } from "../../types/mod.ts";
 import { MORSEL_ROWS, type QueryContext } from "../contract.ts";
 import { type Bound, boundsOf } from "../bounds.ts";
 import { LOOKUP_ROWS_MIN } from "../physical/thresholds.ts";
@@ -13,18 +14,21 @@ const RANGES_MAX = 32;
 
 type SearchContext = Pick<QueryContext, "heap" | "pool" | "functions">;
 
+/** The statistics of a column that was added later, of a type without NULL: its rows have 0. */
+const ZEROS = { min: 0, max: 0 } as const;
+
 /** True if by its statistics no row of the segment can be within the bound. */
-function isOutside({ chunks, rowCount }: SegmentSource, { column, low, high }: Bound): boolean {
+function isOutside({ chunks, rowCount }: SegmentSource, { column, low, high }: Bound, node: ScanNode): boolean {
   if (column >= chunks.length) return false; // row ids
-  const chunk = chunks[column];
-  if (chunk === undefined || chunk.stats.nullCount === rowCount) return true; // all null
-  const { min, max } = chunk.stats;
+  const stats = chunks[column]?.stats ?? (typeOf(node.columns[column]!.type).nullable ? undefined : ZEROS);
+  if (stats === undefined || ("nullCount" in stats && stats.nullCount === rowCount)) return true; // all null
+  const { min, max } = stats;
   return (low !== undefined && max !== undefined && max < low) ||
     (high !== undefined && min !== undefined && min > high);
 }
 
-function isOutsideAny(segment: SegmentSource, bounds: readonly Bound[]): boolean {
-  for (const bound of bounds) if (isOutside(segment, bound)) return true;
+function isOutsideAny(segment: SegmentSource, bounds: readonly Bound[], node: ScanNode): boolean {
+  for (const bound of bounds) if (isOutside(segment, bound, node)) return true;
   return false;
 }
 
@@ -71,7 +75,7 @@ export function morselsOf(
   for (let index = 0; index < length; index++) {
     const segment: SegmentSource = others === undefined ? segments.at(index)! : others.next().value!,
       { rowCount } = segment;
-    if (rowCount === 0 || isOutsideAny(segment, bounds)) continue;
+    if (rowCount === 0 || isOutsideAny(segment, bounds, node)) continue;
     if (intervals === undefined) {
       morsels.push({ segment: index, start: 0, end: rowCount });
       continue;

@@ -67,7 +67,7 @@ export class OffsetSums {
   ): OffsetSums | undefined {
     if (spec.segments !== "codes") return undefined;
     const space = Workspace.of(context, OPERATOR), hasConditions = spec.predicates.length > 0;
-    const conditions = hasConditions ? RowConditions.of(spec.predicates, node, context, space, false) : undefined;
+    const conditions = hasConditions ? RowConditions.of(spec.predicates, node, context, space, true) : undefined;
     if (!hasConditions || conditions !== undefined) {
       return new OffsetSums(spec, aggregates, node, conditions, context, space);
     }

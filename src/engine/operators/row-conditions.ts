@@ -1,15 +1,23 @@
 /**
- * Conditions on the values of single columns, as ranges of the integers of packed chunks. A range is found by evaluating the condition itself,
- * with its tolerance, at integers of the chunk's scale, so exactly the rows that pass are within. A condition on symbols is evaluated for all codes of the
- * dictionary.
+ * Conditions on the values of single columns, as ranges of the integers of packed chunks. The condition itself is evaluated: for floats, with its
+ * tolerance, at integers of the chunk's scale; for integers at NULL, the constants and an integer between each two of them; for symbols at all codes of the
+ * dictionary. So exactly the rows that pass are within.
  */
 import type { Expr, ScanNode } from "../../sql/plan.ts";
-import type { ChunkOffsets, Dictionary, IntegerRange, RowCondition } from "../../storage/contract.ts";
+import {
+  type ChunkOffsets,
+  type Dictionary,
+  type IntegerRange,
+  PASSING_RANGES_MAX,
+  type PassingIntegers,
+  type RowCondition,
+} from "../../storage/contract.ts";
+import { typeOf } from "../../types/mod.ts";
 import { formOf } from "../compiler/expression.ts";
 import { Workspace } from "../columns.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import { maskKernel } from "../compiler/mask.ts";
-import type { Bound } from "../bounds.ts";
+import { type Bound, INTEGERS } from "../bounds.ts";
 import type { QueryContext } from "../contract.ts";
 import { type CompileOptions, conjuncts, fuse, isFusable } from "../expressions.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
@@ -21,27 +29,31 @@ const DECIMAL_END = 2 ** 46;
 const CODES_MAX = 65_536;
 
 type Form = Pick<ChunkOffsets, "scale" | "power">;
+interface Piece {
+  low: bigint;
+  high: bigint;
+}
 
 export class RowConditions {
-  /** Undefined if one of the conditions is of another kind. `hasSymbols`: some may be on symbols. */
+  /** Undefined if one of the conditions is of another kind. `areBounds`: each has to pass the values between two. */
   static of(
     predicates: readonly Expr[],
     node: ScanNode,
     context: QueryContext,
     space: Workspace,
-    hasSymbols: boolean,
+    areBounds: boolean,
   ): RowConditions | undefined {
     const parts = predicates.flatMap((predicate) => conjuncts(predicate, context)), list: Condition[] = [];
     const types = node.columns.map(({ type }) => type), dictionaries = scanDictionaries(node, sourceOf(node, context));
     for (const part of parts) {
       const found = conditionOf(part, node, context);
-      if (found === undefined || (found.kind === "symbols" && !hasSymbols)) return undefined;
+      if (found === undefined || (areBounds && found.kind !== "bounds")) return undefined;
       // All codes are tested, so functions may be called once for each.
       const codes = found.kind === "symbols" ? dictionaries[found.column]?.count ?? 0 : 0;
       const options = { operator: "scan", expectedRows: codes };
       if (codes > CODES_MAX || !isFusable([], [part], types, dictionaries, context, options)) return undefined;
       const condition = new Condition(part, found, { types, dictionaries }, context, space, options);
-      if (!condition.isRange) return undefined;
+      if (!condition.hasFewRanges) return undefined;
       list.push(condition);
     }
     return list.length === 0 ? undefined : new RowConditions(list);
@@ -49,35 +61,39 @@ export class RowConditions {
 
   private constructor(readonly list: readonly Condition[]) {}
 
-  /** The offsets that pass a condition. Undefined if none do. */
+  /** The offsets that pass a condition of which `areBounds` holds. Undefined if none do. */
   rangeOf(k: number, offsets: ChunkOffsets): IntegerRange | undefined {
-    const range = this.list[k]!.integersOf(offsets);
+    const range = this.list[k]!.rangeOf(offsets);
     if (range === undefined) return undefined;
-    const low = Math.max(0, range.low - offsets.least), high = Math.min(offsets.greatest, range.high - offsets.least);
+    const low = Math.max(0, Number(range.low) - offsets.least);
+    const high = Math.min(offsets.greatest, Number(range.high) - offsets.least);
     return low <= high ? { low, high } : undefined;
   }
 }
 
 class Condition implements RowCondition {
   readonly column: number;
-  /** The values that pass are between two of them. */
-  readonly isRange: boolean;
+  readonly integerBytes?: number;
+  share = 1;
   private readonly kernel: BoundKernel;
   private readonly heap: QueryContext["heap"];
   /** Addresses of a value, and of bits. */
   private readonly value: number;
   private readonly bits: number;
-  /** Greatest integers of the column. */
-  private readonly last: number;
-  /** The value that an integer stands for. */
+  /** The float that an integer stands for. */
   private readonly valueOf: (integer: number, form: Form) => number;
   private readonly store: (value: number) => void;
+  /** Of floats. */
   private readonly bound?: Bound;
-  private readonly codes?: IntegerRange;
-  private readonly ranges = new Map<string, IntegerRange | undefined>();
-  /** The last form, mostly that of the next segment, too, and its range. */
+  /** Of integers. */
+  private readonly passing?: PassingIntegers;
+  /** The integers that pass, if the condition has bounds. */
+  private readonly range?: Piece;
+  /** Of floats, by form. */
+  private readonly known = new Map<string, PassingIntegers>();
+  /** The last form, mostly that of the next segment, too, and what passes. */
   private lastForm?: Form;
-  private lastRange?: IntegerRange;
+  private lastPassing?: PassingIntegers;
   private readonly columns: { address: number }[];
 
   constructor(
@@ -97,44 +113,70 @@ class Condition implements RowCondition {
     const { run, cells } = maskKernel(heap.memory, compiler.inputs, predicate!);
     this.kernel = new BoundKernel(run, cells, compiler.inputs, context, space, cells.count);
     this.columns = types.map(() => ({ address: 0 }));
-    const form = formOf(types[this.column]!), { value } = this;
-    this.last = form === "i32" ? 2 ** 31 - 1 : form === "i64" ? Number.MAX_SAFE_INTEGER : DECIMAL_END - 1;
-    this.valueOf = form === "f32"
-      ? (integer, form) => Math.fround(scaled(integer, form))
-      : form === "f64"
-      ? scaled
-      : (integer) => integer;
+    const type = types[this.column]!, { value } = this, isSingle = formOf(type) === "f32";
+    this.valueOf = isSingle ? (integer, form) => Math.fround(scaled(integer, form)) : scaled;
     this.store = (number) => {
-      if (form === "f64") heap.f64[value / 8] = number;
-      else if (form === "f32") heap.f32[value / 4] = number;
-      else if (form === "i64") heap.i64[value / 8] = BigInt(number);
-      else heap.i32[value / 4] = number;
+      if (isSingle) heap.f32[value / 4] = number;
+      else heap.f64[value / 8] = number;
     };
-    if (condition.kind === "bounds") {
+    if (condition.kind === "bounds" && !INTEGERS.has(type)) {
       this.bound = condition.bound;
-      this.isRange = true;
       return;
     }
-    const passing = this.passingCodes(dictionaries[this.column]?.count ?? 0);
-    this.isRange = passing !== undefined;
-    this.codes = passing === "none" ? undefined : passing;
+    this.integerBytes = typeOf(type).width;
+    if (condition.kind === "symbols") {
+      this.passing = this.passingCodes(dictionaries[this.column]?.count ?? 0);
+      return;
+    }
+    const values = condition.kind === "pieces" ? condition.values : valuesAt(condition.bound);
+    const pieces = piecesBetween(values, type), missing = missingOf(type), passes = this.testPieces(pieces);
+    const areOthers = passes[pieces.findIndex(({ low }) => low === missing)]!;
+    this.passing = withFewRanges(
+      merged(pieces.filter(({ low }, k) => low !== missing && passes[k] !== areOthers)),
+      areOthers,
+    );
+    if (condition.kind === "bounds") [this.range] = merged(pieces.filter((_, k) => passes[k]));
   }
 
-  /** Undefined if they are no range, or NULL passes. */
-  private passingCodes(count: number): IntegerRange | "none" | undefined {
+  get hasFewRanges(): boolean {
+    return this.bound !== undefined || this.passing !== undefined;
+  }
+
+  /** Whether the integers of each piece pass. */
+  private testPieces(pieces: readonly Piece[]): boolean[] {
+    const { space, heap, integerBytes } = this, { length } = pieces;
+    const values = space.allocate(8 * length), bits = space.allocate(length / 8 + 16);
+    const views = { 1: heap.i8, 2: heap.i16, 4: heap.i32, 8: undefined } as const;
+    const view = views[integerBytes as keyof typeof views];
+    pieces.forEach(({ low }, k) => {
+      if (view === undefined) heap.i64[values / 8 + k] = low;
+      else view[values / integerBytes! + k] = Number(low);
+    });
+    this.test(values, length, bits);
+    const passes = pieces.map((_, k) => this.isSet(bits, k));
+    space.free(values);
+    space.free(bits);
+    return passes;
+  }
+
+  private isSet(bits: number, k: number): boolean {
+    return (this.heap.u8[bits + (k >> 3)]! >> (k & 7) & 1) === 1;
+  }
+
+  private passingCodes(count: number): PassingIntegers | undefined {
     const { heap, space } = this, codes = space.allocate(4 * (count + 1)), bits = space.allocate(count / 8 + 16);
     for (let code = -1; code < count; code++) heap.i32[codes / 4 + 1 + code] = code;
     this.test(codes, count + 1, bits);
-    let low = -1, high = -1, passed = 0;
-    for (let code = -1; code < count; code++) {
-      if ((heap.u8[bits + (code + 1 >> 3)]! >> (code + 1 & 7) & 1) === 0) continue;
-      if (passed++ === 0) low = code;
-      high = code;
+    const areOthers = this.isSet(bits, 0), ranges: Piece[] = [];
+    for (let code = 0; code < count && ranges.length <= PASSING_RANGES_MAX; code++) {
+      if (this.isSet(bits, code + 1) === areOthers) continue;
+      const low = code;
+      while (code + 1 < count && this.isSet(bits, code + 2) !== areOthers) code++;
+      ranges.push({ low: BigInt(low), high: BigInt(code) });
     }
     space.free(codes);
     space.free(bits);
-    if (passed === 0) return "none";
-    return low >= 0 && high - low + 1 === passed ? { low, high } : undefined;
+    return withFewRanges(ranges, areOthers);
   }
 
   test(values: number, count: number, mask: number): void {
@@ -145,22 +187,32 @@ class Condition implements RowCondition {
     kernel.run(0, count);
   }
 
-  integersOf(form: Form): IntegerRange | undefined {
-    if (this.bound === undefined) return this.codes;
-    const { lastForm } = this;
-    if (lastForm?.scale === form.scale && lastForm.power === form.power) return this.lastRange;
+  passingOf(form: Form): PassingIntegers {
+    if (this.passing !== undefined) return this.passing;
+    const { lastForm, bound } = this;
+    if (lastForm?.scale === form.scale && lastForm.power === form.power) return this.lastPassing!;
     const name = `${form.scale} ${form.power}`;
-    if (!this.ranges.has(name)) this.ranges.set(name, this.rangeWithin(this.bound, form));
+    let passing = this.known.get(name);
+    if (passing === undefined) {
+      const range = this.rangeWithin(bound!, form);
+      const ranges = range === undefined ? [] : [{ low: BigInt(range.low), high: BigInt(range.high) }];
+      this.known.set(name, passing = { ranges, areOthers: false });
+    }
     this.lastForm = form;
-    return this.lastRange = this.ranges.get(name);
+    return this.lastPassing = passing;
+  }
+
+  /** The integers that pass a condition with bounds. */
+  rangeOf(form: Form): Piece | undefined {
+    return this.passing === undefined ? this.passingOf(form).ranges[0] : this.range;
   }
 
   private rangeWithin({ low, high }: Bound, form: Form): IntegerRange | undefined {
-    const { last } = this;
+    const last = DECIMAL_END - 1;
     const passes = (integer: number) => {
       this.store(this.valueOf(integer, form));
       this.test(this.value, 1, this.bits);
-      return (this.heap.u8[this.bits]! & 1) === 1;
+      return this.isSet(this.bits, 0);
     };
     let candidates: number[];
     if (low === undefined) candidates = [-last];
@@ -176,6 +228,47 @@ class Condition implements RowCondition {
     if (inside === undefined) return undefined;
     return { low: lastPassing(passes, inside, -last), high: lastPassing(passes, inside, last) };
   }
+}
+
+/** The integers of a bound, whose outcome may differ from that of their neighbours. */
+function valuesAt({ low, high }: Bound): bigint[] {
+  return [low, high].filter((bound) => bound !== undefined).map((bound) => BigInt(bound));
+}
+
+/** NULL, or what chunks of a type without NULL have in its place. */
+function missingOf(type: string): bigint {
+  const { nullable, width } = typeOf(type);
+  return nullable ? -(2n ** BigInt(8 * width - 1)) : 0n;
+}
+
+/** All integers of a type, in ascending pieces: each of the values and NULL alone. */
+function piecesBetween(values: readonly bigint[], type: string): Piece[] {
+  const end = 2n ** BigInt(8 * typeOf(type).width - 1);
+  const [least, last] = type === "BOOLEAN" ? [0n, 1n] : [-end, end - 1n];
+  const points = [...new Set([missingOf(type), ...values])].filter((value) => value >= least && value <= last);
+  const pieces: Piece[] = [];
+  let next = least;
+  for (const point of points.toSorted((a, b) => a < b ? -1 : 1)) {
+    if (next < point) pieces.push({ low: next, high: point - 1n });
+    pieces.push({ low: point, high: point });
+    next = point + 1n;
+  }
+  if (next <= last) pieces.push({ low: next, high: last });
+  return pieces;
+}
+
+function merged(pieces: readonly Piece[]): Piece[] {
+  const list: Piece[] = [];
+  for (const { low, high } of pieces) {
+    const before = list.at(-1);
+    if (before !== undefined && before.high + 1n === low) before.high = high;
+    else list.push({ low, high });
+  }
+  return list;
+}
+
+function withFewRanges(ranges: readonly Piece[], areOthers: boolean): PassingIntegers | undefined {
+  return ranges.length <= PASSING_RANGES_MAX ? { ranges, areOthers } : undefined;
 }
 
 function scaled(integer: number, { scale, power }: Form): number {

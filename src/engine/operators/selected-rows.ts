@@ -6,6 +6,7 @@
  */
 import type { Expr, ScanNode } from "../../sql/plan.ts";
 import type { ChunkBound } from "../../storage/contract.ts";
+import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import { MORSEL_ROWS, type QueryContext } from "../contract.ts";
 import { SELECTED_ROWS_MIN, SELECTED_ROWS_SHARE } from "../physical/thresholds.ts";
@@ -13,7 +14,7 @@ import type { Rows } from "./base-plan.ts";
 import { GatheredRows } from "./gathered-rows.ts";
 import { codesOf } from "./lookup.ts";
 import type { Morsel } from "./morsel.ts";
-import { boundsOf } from "../bounds.ts";
+import { boundsOf, INTEGERS } from "../bounds.ts";
 import { ScanReader } from "./scan.ts";
 
 /** After a segment of which many rows are left, this many are read without a test. */
@@ -82,7 +83,11 @@ export class SelectedRows {
 
   private boundsOf({ source }: ScanReader): ChunkBound[] {
     const { node, predicates, context } = this;
-    const bounds: ChunkBound[] = boundsOf(predicates, context).filter(({ column }) => column < node.columnIds.length);
+    const bounds = boundsOf(predicates, context).filter(({ column }) => column < node.columnIds.length)
+      .map((bound): ChunkBound => {
+        const { type } = node.columns[bound.column]!;
+        return INTEGERS.has(type) ? { ...bound, integerBytes: typeOf(type).width } : bound;
+      });
     const symbols = codesOf(source, predicates, context);
     // NULL is not found by codes.
     if (symbols !== undefined && symbols.codes.length > 0 && symbols.codes[0]! >= 0) {

@@ -1,11 +1,11 @@
 /**
- * Aggregates without keys and conditions over plain columns, by the summaries that stored chunks have of their vectors. The values of
- * rows outside of whole vectors, and of chunks without summaries, are read. The way depends on how chunks are stored alone, not on what is in
+ * Aggregates without keys and conditions over plain columns, by the summaries that stored chunks have of their vectors, or the statistics of segments.
+ * The values of rows outside of whole vectors, and of chunks without summaries, are read. The way depends on how chunks are stored alone, not on what is in
  * memory, so an answer does not change from run to run.
  */
 import type { ScanNode } from "../../sql/plan.ts";
 import type { RowsSummary } from "../../sql/functions/entry.ts";
-import { SUMMARY, SUMMARY_ROWS, SUMMARY_WORDS } from "../../storage/contract.ts";
+import { type ColumnStats, SUMMARY, SUMMARY_ROWS, SUMMARY_WORDS } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import { columnsOf, type Input } from "../compiler/expression.ts";
@@ -21,6 +21,8 @@ import { ScanReader } from "./scan.ts";
 const VECTORS_MAX = MORSEL_ROWS / SUMMARY_ROWS, WIDTH = 8 * SUMMARY_WORDS;
 /** Memory for the summaries of a segment, and for what follows them when they are read. */
 const SUMMARIES_BYTES = WIDTH * (VECTORS_MAX + 1);
+/** Of a column of a type without NULL that was added later. */
+const ZEROS = { min: 0, max: 0, sum: 0n } as const;
 const FLOATS: ReadonlySet<string> = new Set(["FLOAT", "DOUBLE"]);
 
 export class SummedRows {
@@ -79,7 +81,8 @@ export class SummedRows {
     this.reader.count(end - start);
     const first = Math.ceil(start / SUMMARY_ROWS);
     const last = end === rowCount ? Math.ceil(end / SUMMARY_ROWS) : Math.floor(end / SUMMARY_ROWS);
-    if (first >= last || !this.readSummaries(segment)) return this.readRows(table, segment, start, end);
+    const isWhole = start === 0 && end === rowCount;
+    if (first >= last || !this.readSummaries(segment, isWhole)) return this.readRows(table, segment, start, end);
     this.readRows(table, segment, start, first * SUMMARY_ROWS);
     this.reader.countFrames();
     this.context.analysis?.countSummarised(this.node.id, last - first);
@@ -88,24 +91,39 @@ export class SummedRows {
     this.readRows(table, segment, last * SUMMARY_ROWS, end);
   }
 
-  private readSummaries(segment: number): boolean {
-    const { context: { pool, heap }, reader: { source } } = this;
-    const { chunks, rowCount } = source.segments.at(segment)!;
+  private readSummaries(segment: number, isWhole: boolean): boolean {
+    const { context: { pool, heap }, reader: { source } } = this, { chunks, rowCount } = source.segments.at(segment)!;
     return this.summaries.every(({ column, address }) => {
-      if (chunks[column] === undefined) return this.writeNulls(column, address, rowCount);
+      const chunk = chunks[column], { nullable } = typeOf(this.node.columns[column]!.type);
+      if (!nullable) return isWhole && this.writeStatistics(chunk?.stats ?? ZEROS, address, rowCount);
+      if (chunk === undefined) return this.writeNulls(address, rowCount);
       return pool.summaries(source, segment, column, heap.u8.subarray(address, address + SUMMARIES_BYTES));
     });
   }
 
-  /** The summaries of a column that was added later. False for types whose rows are not NULL then. */
-  private writeNulls(column: number, address: number, rowCount: number): boolean {
-    if (!typeOf(this.node.columns[column]!.type).nullable) return false;
+  /** The summaries of a column that was added later. */
+  private writeNulls(address: number, rowCount: number): true {
     const { i32 } = this.context.heap;
     for (let vector = 0; vector * SUMMARY_ROWS < rowCount; vector++) {
       const at = (address + vector * WIDTH) / 4 + 2 * SUMMARY.counts;
       i32[at] = 0;
       i32[at + 1] = Math.min(SUMMARY_ROWS, rowCount - vector * SUMMARY_ROWS);
     }
+    return true;
+  }
+
+  /**
+   * The statistics of a segment's column as the summary of its first vector, as if the others had no rows: chunks of types without NULL, integers of
+   * less than 4 bytes, have no summaries, which would be a large part of them.
+   */
+  private writeStatistics({ min, max, sum }: Partial<ColumnStats>, address: number, rowCount: number): boolean {
+    if (min === undefined || max === undefined || sum === undefined) return false;
+    const { heap } = this.context, first = address / 8;
+    heap.i64.fill(0n, first, first + Math.ceil(rowCount / SUMMARY_ROWS) * SUMMARY_WORDS);
+    heap.i64[first + SUMMARY.sum] = sum;
+    heap.i64[first + SUMMARY.min] = BigInt(min);
+    heap.i64[first + SUMMARY.max] = BigInt(max);
+    heap.i32.fill(rowCount, 2 * (first + SUMMARY.counts), 2 * (first + SUMMARY.counts) + 2);
     return true;
   }
 

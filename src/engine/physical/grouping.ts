@@ -8,6 +8,7 @@ import { strideOf } from "../compiler/aggregate.ts";
 import { columnsOf as columnsOfExpr, formOf, isText } from "../compiler/expression.ts";
 import type { FunctionRegistry } from "../contract.ts";
 import { conjuncts, dictionaryOf } from "../expressions.ts";
+import { BOUNDED } from "../bounds.ts";
 import { stagingOf } from "./calls.ts";
 import { conditionOf } from "./single-conditions.ts";
 import { countDistinct, countsApart, sideBySide } from "./distinct-counts.ts";
@@ -130,7 +131,7 @@ function readsOf(spec: GroupSpec, below: Below, facts: PlanFacts): GroupReads {
 }
 
 /** The types whose sums are exact as integers of one scale. */
-const SUMMED_BY_OFFSETS: ReadonlySet<string> = new Set(["INT", "LONG", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NS"]);
+const SUMMED_BY_OFFSETS: ReadonlySet<string> = BOUNDED;
 
 /** A float of 4 bytes is rounded from its integer, so integers give the extremes of FLOAT, but no sum. */
 const AGGREGATES_OF_FLOATS: ReadonlySet<string> = new Set(["count", "min", "max"]);

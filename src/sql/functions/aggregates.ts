@@ -120,7 +120,7 @@ for (const type of ["FLOAT", "DOUBLE"]) {
 }
 
 /** Their sums cannot wrap around in a summary. */
-const AVERAGED_BY_SUMS = ["INT", "FLOAT", "DOUBLE"];
+const AVERAGED_BY_SUMS = ["BYTE", "SHORT", "INT", "FLOAT", "DOUBLE"];
 for (const type of ["BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"]) {
   entries.push(
     aggregate(
@@ -193,7 +193,7 @@ for (const type of ["BYTE", "SHORT", "INT", "CHAR", "IPv4"]) {
       update: ([s], [x]) => [whenNotNull(x, type, select(better(widen(x), s), widen(x), s), s)],
       merge: ([a], [b]) => [select(better(b, a), b, a)],
       finish: ([s]) => select(i64.eq(s, i64.const(limit)), unsigned ? ZERO32 : MIN32, i32.wrap(s)),
-      summarised: type === "INT" ? (rows) => [withValues(rows.valueCount, rows[name], i64.const(limit))] : undefined,
+      summarised: unsigned ? undefined : (rows) => [withValues(rows.valueCount, rows[name], i64.const(limit))],
     }));
   }
 }

@@ -1,4 +1,6 @@
 /** The memory in which a thread encodes and decodes chunks (`ChunkCodec.scratch`), by offset, and its limits. */
+import { align } from "../bytes.ts";
+import { PASSING_RANGES_MAX } from "../contract.ts";
 import { VECTOR_ROWS } from "./bits.ts";
 import { FOUND_BYTES } from "./kernels.ts";
 import { MASK_BYTES, OUTCOMES } from "./selection.ts";
@@ -26,5 +28,9 @@ export const MASKS = HEADERS + HEADER_BYTES + VECTOR_HEADER_BYTES, OTHER_MASKS =
 export const LISTED_MAX = VECTORS_MAX * MASK_BYTES / 4;
 /** Of the vectors that were tested last, by `OUTCOME`. */
 export const OUTCOMES_AT = OTHER_MASKS + VECTORS_MAX * MASK_BYTES;
+/** The ranges of a condition, a mask, and the headers of a chunk of plain integers. */
+export const RANGES_AT = OUTCOMES_AT + 8 * Math.ceil(OUTCOMES / 2);
+export const SPARE_MASK = align(RANGES_AT + 16 * PASSING_RANGES_MAX, 16);
+export const PLAIN_CHUNK = SPARE_MASK + MASK_BYTES;
 /** Memory that a codec works in. */
-export const CODEC_BYTES = OUTCOMES_AT + 8 * Math.ceil(OUTCOMES / 2);
+export const CODEC_BYTES = PLAIN_CHUNK + HEADER_BYTES + VECTORS_MAX * VECTOR_HEADER_BYTES;

@@ -26,7 +26,17 @@
  */
 import { assert } from "../../assert.ts";
 import type { Layout } from "../../types/mod.ts";
-import type { ChooseOffsets, ChunkBound, ChunkOffsets, RowCondition, RowRange, VectorCounts } from "../contract.ts";
+import {
+  type ChooseOffsets,
+  type ChunkBound,
+  type ChunkOffsets,
+  PASSING_RANGES_MAX,
+  type PassingIntegers,
+  type RowCondition,
+  type RowRange,
+  type TestedColumn,
+  type VectorCounts,
+} from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
 import { packedBytes, VECTOR_ROWS } from "./bits.ts";
 import { ChunkEncoder, type EncodedChunk } from "./chunk-encoder.ts";
@@ -40,8 +50,11 @@ import {
   MASKS,
   OTHER_MASKS,
   OUTCOMES_AT,
+  PLAIN_CHUNK,
   POWERS,
   POWERS_AT,
+  RANGES_AT,
+  SPARE_MASK,
   VALUES,
   VECTORS_MAX,
 } from "./chunk-scratch.ts";
@@ -68,13 +81,23 @@ import {
 
 const MIN64 = -(2n ** 63n), MAX64 = 2n ** 63n - 1n;
 
-/** Calls `select` with the stored bytes of a bound's chunk. */
-type OpenChunk = (bound: ChunkBound, select: (bytes: Uint8Array) => void) => void;
+/** The values of a chunk of integers in the shared memory, not encoded. */
+export interface PlainIntegers {
+  readonly address: number;
+  readonly rowCount: number;
+}
+
+/** Calls `use` with a column's chunk: its stored bytes, its integers, or undefined if the column was added later. */
+export type OpenChunk<Tested extends TestedColumn> = (
+  tested: Tested,
+  use: (chunk: Uint8Array | PlainIntegers | undefined) => void,
+) => void;
 
 /** Of `ChunkCodec.formOf`. */
 const WITH_EXCEPTIONS = 65_536;
-/** Codes of vectors with greater bases are not compared with the integers of conditions, by kind. */
-const BASE_MAX = [2 ** 52, 2 ** 45];
+/** Codes of vectors of floats with greater bases are not compared with the integers of conditions. */
+const BASE_MAX = 2 ** 45;
+const INTEGER_FORM = { scale: "integer", power: 1 } as const;
 /** Rows are not marked if more vectors of a condition's chunk than this share have no codes that can be compared. */
 const DECODED_SHARE_MAX = 1 / 4;
 
@@ -147,18 +170,23 @@ export class ChunkCodec {
   }
 
   /**
-   * The rows of a chunk in the shared memory that are within all bounds of their chunks, and perhaps some others (`selection.ts`): `open` is
-   * called with each bound, and has to call `select` with the bytes of its chunk. Writes them in ascending order to `rows` (i32), at most `rowsMax`, and
-   * returns their number.
+   * The rows of a chunk in the shared memory that are within all bounds of their chunks, and perhaps some others (`selection.ts`). Writes them in
+   * ascending order to `rows` (i32), at most `rowsMax`, and returns their number.
    */
-  selectRows(bounds: readonly ChunkBound[], range: RowRange, open: OpenChunk, rows: number, rowsMax: number): number {
+  selectRows(
+    bounds: readonly ChunkBound[],
+    range: RowRange,
+    open: OpenChunk<ChunkBound>,
+    rows: number,
+    rowsMax: number,
+  ): number {
     const { kernels, scratch } = this,
       from = Math.floor(range.from / VECTOR_ROWS),
       to = Math.ceil(range.to / VECTOR_ROWS);
     this.outcomes().fill(0);
     bounds.forEach((bound, k) => {
       const masks = scratch + (k === 0 ? MASKS : OTHER_MASKS);
-      open(bound, (bytes) => this.select(this.opened(bytes), bound, from, to, masks));
+      open(bound, (bytes) => this.select(this.testedChunk(bytes, bound), bound, from, to, masks));
       if (k === 0) return;
       const offset = from * MASK_BYTES;
       kernels.intersect(scratch + MASKS + offset, scratch + OTHER_MASKS + offset, to - from);
@@ -168,28 +196,59 @@ export class ChunkCodec {
 
   /**
    * Marks the rows of a chunk in the shared memory that pass all conditions on their chunks in `masks`, of which those of rows outside of the range are
-   * undefined, and returns their number. `open`: as for `selectRows`. Undefined if the values of too many vectors would have to be decoded.
+   * undefined, and returns their number. Undefined if the values of too many vectors would have to be decoded.
    */
   maskRows(
     conditions: readonly RowCondition[],
     range: RowRange,
-    open: (condition: RowCondition, use: (bytes: Uint8Array) => void) => void,
+    open: OpenChunk<RowCondition>,
     masks: number,
   ): number | undefined {
     const { kernels, scratch } = this, others = scratch + OTHER_MASKS;
     const from = Math.floor(range.from / VECTOR_ROWS), to = Math.ceil(range.to / VECTOR_ROWS), at = from * MASK_BYTES;
     this.outcomes().fill(0);
-    for (const [k, condition] of conditions.entries()) {
+    const ordered = conditions.length === 1 ? conditions : conditions.toSorted((a, b) => a.share - b.share);
+    let left = range.to - range.from;
+    for (const [k, condition] of ordered.entries()) {
+      const isFirst = k === 0, into = isFirst ? masks : others;
       let isMarked = false;
       open(condition, (bytes) => {
-        const chunk = this.opened(bytes);
-        isMarked = this.decodedShare(chunk, from, to) <= DECODED_SHARE_MAX;
-        if (isMarked) this.mask(chunk, condition, from, to, k === 0 ? masks : others);
+        const chunk = this.testedChunk(bytes, condition);
+        isMarked = chunk === undefined || chunk.kind === INTEGERS
+          ? this.maskIntegers(chunk, condition, from, to, into, isFirst ? 0 : masks)
+          : this.maskFloats(chunk, condition, from, to, into);
       });
       if (!isMarked) return undefined;
-      if (k > 0) kernels.intersect(masks + at, others + at, to - from);
+      if (!isFirst) kernels.intersect(masks + at, others + at, to - from);
+      const passed = kernels.countRows(masks, range.from, range.to);
+      condition.share = passed / left;
+      left = passed;
+      if (left === 0) break;
     }
-    return kernels.countRows(masks, range.from, range.to);
+    return left;
+  }
+
+  /** The chunk of a condition. Plain integers are vectors of a chunk that is made for them, in this codec's memory. */
+  private testedChunk(
+    chunk: Uint8Array | PlainIntegers | undefined,
+    { integerBytes }: TestedColumn,
+  ): StoredChunk | undefined {
+    if (chunk === undefined || chunk instanceof Uint8Array) return chunk && this.opened(chunk);
+    assert(integerBytes !== undefined, "only integers are tested as they are");
+    const { heap: { u8, i32 }, scratch } = this, { rowCount } = chunk, at = scratch + PLAIN_CHUNK;
+    const vectors = Math.ceil(rowCount / VECTOR_ROWS);
+    u8.fill(0, at, at + HEADER_BYTES + vectors * VECTOR_HEADER_BYTES);
+    i32[at / 4] = MAGIC;
+    u8[at + CHUNK_AT.width] = integerBytes;
+    u8[at + CHUNK_AT.kind] = INTEGERS;
+    i32[(at + CHUNK_AT.rowCount) / 4] = rowCount;
+    for (let k = 0; k < vectors; k++) {
+      const header = headerOf(at, k);
+      u8[header + AT.encoding] = RAW;
+      // Wraps around: values may be anywhere.
+      i32[(header + AT.data) / 4] = chunk.address + k * VECTOR_ROWS * integerBytes - at;
+    }
+    return this.opened(u8.subarray(at, at + HEADER_BYTES + vectors * VECTOR_HEADER_BYTES));
   }
 
   /** Writes the numbers of the rows of a range that are marked, of which there are `count`, in ascending order to `rows` (i32). */
@@ -198,46 +257,96 @@ export class ChunkCodec {
     assert(listed === count, "as many rows are listed as are marked");
   }
 
-  /** The share of vectors `from` … `to`-1 that `mask` decodes. */
-  private decodedShare(chunk: StoredChunk, from: number, to: number): number {
-    let count = 0;
-    for (let k = from; k < to; k++) if (this.formOf(chunk.address!, k, chunk) === undefined) count++;
-    return count / (to - from);
+  /**
+   * Marks the rows of vectors `from` … `to`-1 that pass, of those with rows in the masks `within` if it is not 0. `chunk`: undefined if all rows are NULL, or
+   * 0 if the type has none. False if the values of too many vectors would have to be decoded.
+   */
+  private maskIntegers(
+    chunk: StoredChunk | undefined,
+    condition: RowCondition,
+    from: number,
+    to: number,
+    masks: number,
+    within: number,
+  ): boolean {
+    const outcomes = this.outcomes(), passing = condition.passingOf(INTEGER_FORM);
+    if (chunk === undefined) {
+      this.heap.u8.fill(passing.areOthers ? 0xff : 0, masks + from * MASK_BYTES, masks + to * MASK_BYTES);
+      outcomes[passing.areOthers ? OUTCOME.whole : OUTCOME.skipped] += to - from;
+      return true;
+    }
+    // Whatever the rows of other conditions are, so that the way does not depend on their order.
+    const sloped: number[] = [];
+    for (let k = from; k < to && chunk.width === 8; k++) if (this.isSloped(chunk, k)) sloped.push(k);
+    if (sloped.length > (to - from) * DECODED_SHARE_MAX) return false;
+    this.selectIntegers(chunk, passing, from, to, masks, within);
+    for (const vector of sloped) this.maskValues(chunk, condition, vector, masks);
+    return true;
   }
 
-  /** Marks the rows of vectors `from` … `to`-1 that pass. */
-  private mask(chunk: StoredChunk, condition: RowCondition, from: number, to: number, masks: number): void {
-    const { kernels, scratch, heap: { u8 } } = this, { address, rowCount, width } = chunk;
-    assert(address !== undefined && width >= 4, "chunks in the shared memory, of types with a NULL");
-    const counts = scratch + OUTCOMES_AT, outcomes = this.outcomes();
+  private selectIntegers(
+    { address }: StoredChunk,
+    { ranges, areOthers }: PassingIntegers,
+    from: number,
+    to: number,
+    masks: number,
+    within = 0,
+    counts = this.scratch + OUTCOMES_AT,
+  ): void {
+    const { kernels, scratch, heap: { i64 } } = this, at = scratch + RANGES_AT;
+    assert(ranges.length <= PASSING_RANGES_MAX, "a condition has few ranges");
+    ranges.forEach(({ low, high }, k) => {
+      i64[at / 8 + 2 * k] = low;
+      i64[at / 8 + 2 * k + 1] = high;
+    });
+    const end = at + 16 * ranges.length, spare = scratch + SPARE_MASK;
+    kernels.selectIntegers(address!, from, to, at, end, areOthers ? 1 : 0, within, masks, counts, spare);
+  }
+
+  private isSloped({ address }: StoredChunk, vector: number): boolean {
+    const { u8, i64 } = this.heap, at = headerOf(address!, vector);
+    return u8[at + AT.encoding] === FRAME && i64[(at + AT.slope) / 8] !== 0n;
+  }
+
+  /** Marks the rows of a vector that pass by their values. */
+  private maskValues(chunk: StoredChunk, condition: RowCondition, vector: number, masks: number): void {
+    const values = this.scratch + VALUES, mask = masks + vector * MASK_BYTES;
+    this.decodeVector(chunk, vector, values);
+    this.heap.u8.fill(0, mask, mask + MASK_BYTES);
+    condition.test(values, Math.min(VECTOR_ROWS, chunk.rowCount - vector * VECTOR_ROWS), mask);
+  }
+
+  /** As `maskIntegers`. */
+  private maskFloats(chunk: StoredChunk, condition: RowCondition, from: number, to: number, masks: number): boolean {
+    const { scratch, heap: { u8 } } = this, { address } = chunk, outcomes = this.outcomes();
+    assert(address !== undefined, "chunks in the shared memory");
+    let decoded = 0;
+    for (let k = from; k < to; k++) if (this.formOf(address, k) === undefined) decoded++;
+    if (decoded > (to - from) * DECODED_SHARE_MAX) return false;
     for (let k = from; k < to;) {
-      const form = this.formOf(address, k, chunk);
+      const form = this.formOf(address, k);
       if (form === undefined) {
-        const values = scratch + VALUES, mask = masks + k * MASK_BYTES;
-        const count = Math.min(VECTOR_ROWS, rowCount - k * VECTOR_ROWS);
-        this.decodeVector(chunk, k, values);
-        u8.fill(0, mask, mask + MASK_BYTES);
-        condition.test(values, count, mask);
+        this.maskValues(chunk, condition, k, masks);
         outcomes[OUTCOME.withoutCodes]++;
         k++;
         continue;
       }
       let end = k + 1;
-      while (end < to && this.formOf(address, end, chunk) === form) end++;
-      const range = condition.integersOf(scaleOf(form)), hasExceptions = form >= WITH_EXCEPTIONS;
-      if (range === undefined) u8.fill(0, masks + k * MASK_BYTES, masks + end * MASK_BYTES);
+      while (end < to && this.formOf(address, end) === form) end++;
+      const passing = condition.passingOf(scaleOf(form)), hasExceptions = form >= WITH_EXCEPTIONS;
+      if (passing.ranges.length === 0) u8.fill(0, masks + k * MASK_BYTES, masks + end * MASK_BYTES);
       else {
-        const { low, high } = range;
         // Outcomes of the codes alone are not counted.
-        const into = hasExceptions ? scratch + INTEGERS_AT : counts;
-        kernels.selectIntegers(address, k, end, BigInt(low), BigInt(high), masks, into);
+        const into = scratch + (hasExceptions ? INTEGERS_AT : OUTCOMES_AT);
+        this.selectIntegers(chunk, passing, k, end, masks, 0, into);
       }
       if (hasExceptions) {
         this.maskExceptions(chunk, condition, k, end, masks);
         outcomes[OUTCOME.withExceptions] += end - k;
-      } else if (range === undefined) outcomes[OUTCOME.skipped] += end - k;
+      } else if (passing.ranges.length === 0) outcomes[OUTCOME.skipped] += end - k;
       k = end;
     }
+    return true;
   }
 
   /** Marks the exceptions of vectors `from` … `to`-1 of floats that pass. */
@@ -258,17 +367,13 @@ export class ChunkCodec {
     }
   }
 
-  /** A number for the scale of a vector's codes, and whether it has exceptions; undefined if values are no codes of small integers. */
-  private formOf(chunk: number, vector: number, { kind }: StoredChunk): number | undefined {
+  /** A number for the scale of the codes of a vector of floats, and whether it has exceptions; undefined if values are no codes of small integers. */
+  private formOf(chunk: number, vector: number): number | undefined {
     const { u8, i32 } = this.heap, at = headerOf(chunk, vector), encoding = u8[at + AT.encoding];
-    const word = (offset: number) => i32[(at + offset) / 4], counts = word(AT.exceptions);
-    const hasExceptions = (counts & 0xffff) > 0;
     if (encoding === RAW) return undefined;
-    if (encoding === FRAME && (word(AT.slope) | word(AT.slope + 4)) !== 0) return undefined;
-    const isNull = encoding === CONSTANT && (kind === FLOATS || counts >>> 16 > 0);
-    if (!isNull && Math.abs(word(AT.base + 4) * 2 ** 32) >= BASE_MAX[kind]) return undefined;
+    if (encoding !== CONSTANT && Math.abs(i32[(at + AT.base + 4) / 4] * 2 ** 32) >= BASE_MAX) return undefined;
     const scale = encoding === DECIMAL || encoding === PRODUCT ? encoding * 256 + u8[at + AT.places] : 0;
-    return hasExceptions ? scale + WITH_EXCEPTIONS : scale;
+    return (i32[(at + AT.exceptions) / 4] & 0xffff) > 0 ? scale + WITH_EXCEPTIONS : scale;
   }
 
   /** How many vectors of all bounds the last call of `selectRows` or `maskRows` tested in which way. */
@@ -289,20 +394,19 @@ export class ChunkCodec {
   }
 
   private select(
-    { kind, width, address }: StoredChunk,
+    chunk: StoredChunk | undefined,
     { low, high }: ChunkBound,
     from: number,
     to: number,
     masks: number,
   ): void {
     const { kernels, scratch } = this, counts = scratch + OUTCOMES_AT;
-    assert(address !== undefined, "chunks that are selected from are in the shared memory");
-    assert(width >= 4, "shorter types have no NULL, so code 0 may be a value");
-    if (kind === INTEGERS) {
-      return kernels.selectIntegers(address, from, to, integerOf(low, MIN64), integerOf(high, MAX64), masks, counts);
+    assert(chunk?.address !== undefined, "chunks that are selected from are in the shared memory");
+    if (chunk.kind === INTEGERS) {
+      return this.selectIntegers(chunk, passingBetween(low, high, chunk.width), from, to, masks);
     }
     const least = low === undefined ? -Infinity : Number(low), greatest = high === undefined ? Infinity : Number(high);
-    kernels.selectDecimals(address, from, to, least, greatest, masks, counts, scratch + POWERS_AT);
+    kernels.selectDecimals(chunk.address, from, to, least, greatest, masks, counts, scratch + POWERS_AT);
   }
 
   /** Writes values `rows[0 … count-1]` of a chunk in the shared memory, i32 there too, to `values`. Those of a vector should be neighbours. */
@@ -325,9 +429,9 @@ export class ChunkCodec {
     missingMax = 0,
   ): ChunkOffsets | undefined {
     const { kernels, scratch, heap, ranges } = this, { u8 } = heap, chunk = bytes.byteOffset;
-    const isShared = bytes.buffer === u8.buffer, kind = u8[chunk + CHUNK_AT.kind];
-    assert(isShared && u8[chunk + CHUNK_AT.width] >= 4, "chunks in the shared memory, of types with a NULL");
-    const offsets = offsetsOf(heap, chunk, rows, kind === FLOATS, powerOf, ranges, missingMax);
+    assert(bytes.buffer === u8.buffer, "chunks in the shared memory");
+    const type = { isFloat: u8[chunk + CHUNK_AT.kind] === FLOATS, isNullable: u8[chunk + CHUNK_AT.width] >= 4 };
+    const offsets = offsetsOf(heap, chunk, rows, type, powerOf, ranges, missingMax);
     if (offsets === undefined) return undefined;
     for (const needed of choose?.(offsets, ranges) ?? [rows]) {
       const from = Math.floor(needed.from / VECTOR_ROWS), to = Math.ceil(needed.to / VECTOR_ROWS);
@@ -425,4 +529,18 @@ function integerOf(bound: number | bigint | undefined, otherwise: bigint): bigin
   if (typeof bound === "bigint") return bound < MIN64 ? MIN64 : bound > MAX64 ? MAX64 : bound;
   if (Math.abs(bound) < 2 ** 63) return BigInt(Math.floor(bound));
   return bound < 0 ? MIN64 : MAX64;
+}
+
+/** Integers of `width` bytes between two bounds, and perhaps their neighbours. */
+function passingBetween(
+  lowBound: number | bigint | undefined,
+  highBound: number | bigint | undefined,
+  width: number,
+): PassingIntegers {
+  const low = integerOf(lowBound, MIN64), high = integerOf(highBound, MAX64);
+  if (low > high) return { ranges: [], areOthers: false };
+  // Types of less than 4 bytes have no NULL.
+  if (width >= 4 || low > 0n || high < 0n) return { ranges: [{ low, high }], areOthers: false };
+  const outside = [{ low: MIN64, high: low - 1n }, { low: high + 1n, high: MAX64 }];
+  return { ranges: outside.filter(({ low, high }) => low >= MIN64 && high <= MAX64 && low <= high), areOthers: true };
 }

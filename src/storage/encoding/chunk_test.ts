@@ -1,10 +1,10 @@
 import fc from "../../properties.ts";
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { ARRAY_CONSTRUCTOR, type Layout, LAYOUT_WIDTH, nullTest, typeOf } from "../../types/mod.ts";
-import { type RowCondition, SUMMARY, SUMMARY_WORDS } from "../contract.ts";
+import { type PassingIntegers, type RowCondition, SUMMARY, SUMMARY_WORDS } from "../contract.ts";
 import { createHeap } from "../heap.ts";
 import { VECTOR_ROWS } from "./bits.ts";
-import { ChunkCodec } from "./chunk.ts";
+import { ChunkCodec, type PlainIntegers } from "./chunk.ts";
 import { CODEC_BYTES } from "./chunk-scratch.ts";
 import { areIntact, summariesBytes } from "./summaries.ts";
 
@@ -54,28 +54,36 @@ function checkSelected(layout: Layout, stored: Uint8Array, values: Uint8Array): 
     const isWithin = (row: number) =>
       !isNull(row) && (low === undefined || all[row] >= low) && (high === undefined || all[row] <= high);
     const bounds = [{ column: 0, low, high }, { column: 1 }];
-    const count = width < 4
-      ? listOf(from, to)
-      : codec.selectRows(bounds, { from, to }, (_, select) => select(stored), ROW_LIST, 65_536);
+    const count = codec.selectRows(bounds, { from, to }, (_, select) => select(stored), ROW_LIST, 65_536);
     const rows = heap.i32.slice(ROW_LIST / 4, ROW_LIST / 4 + count), selected = new Set(rows);
     equal(selected.size, count);
     ok(rows.every((row, k) => row >= from && row < to && (k === 0 || rows[k - 1] < row)), "rows ascend");
-    for (let row = from; row < to && width >= 4; row++) {
+    for (let row = from; row < to; row++) {
       ok(!isWithin(row) || selected.has(row), `${layout}: row ${row} is missing`);
     }
-    if (width >= 4) {
-      const condition = conditionBetween(layout, low, high);
-      const marked = codec.maskRows([condition, condition], { from, to }, (_, use) => use(stored), ROW_LIST);
-      for (let row = from; row < to && marked !== undefined; row++) {
+    const isFloat = layout === "f32" || layout === "f64";
+    const between = isFloat ? conditionBetween(layout, low, high) : conditionAmong(layout, all, random);
+    const others = isFloat ? between : conditionAmong(layout, all, random);
+    const passes = (row: number) =>
+      between instanceof Among && others instanceof Among
+        ? between.passes(all[row]!) && others.passes(all[row]!)
+        : isWithin(row);
+    const check = (chunk: Uint8Array | PlainIntegers, title: string) => {
+      const marked = codec.maskRows([between, others], { from, to }, (_, use) => use(chunk), ROW_LIST);
+      if (marked === undefined) return;
+      for (let row = from; row < to; row++) {
         const isMarked = (heap.u8[ROW_LIST + (row >> 3)] >> (row & 7) & 1) === 1;
-        equal(isMarked, isWithin(row), `${layout}: row ${row} is ${isMarked ? "" : "not "}marked`);
+        equal(isMarked, passes(row), `${layout}, ${title}: row ${row} is ${isMarked ? "" : "not "}marked`);
       }
-      if (marked !== undefined) {
-        equal(marked, Array.from({ length: to - from }, (_, k) => from + k).filter(isWithin).length);
-        markedCount++;
-        const { withExceptions } = codec.vectorCounts();
-        markedExceptions[layout] = (markedExceptions[layout] ?? 0) + withExceptions;
-      }
+      equal(marked, Array.from({ length: to - from }, (_, k) => from + k).filter(passes).length);
+      markedCount++;
+      const { withExceptions } = codec.vectorCounts();
+      markedExceptions[layout] = (markedExceptions[layout] ?? 0) + withExceptions;
+    };
+    check(stored, "encoded");
+    if (!isFloat) {
+      heap.u8.set(values, STORED);
+      check({ address: STORED, rowCount }, "plain");
     }
     checkGathered(layout, stored, values, rows);
   }
@@ -99,6 +107,50 @@ function checkGathered(layout: Layout, stored: Uint8Array, values: Uint8Array, r
 let markedCount = 0;
 const markedExceptions: Partial<Record<Layout, number>> = {};
 
+/** Some ranges of integers, between values of the column, or all others. */
+class Among implements RowCondition {
+  readonly column = 0;
+  share = 1;
+
+  constructor(
+    readonly integerBytes: number,
+    private readonly ranges: PassingIntegers["ranges"],
+    private readonly areOthers: boolean,
+  ) {}
+
+  passes(value: number | bigint): boolean {
+    return this.ranges.some(({ low, high }) => value >= low && value <= high) !== this.areOthers;
+  }
+
+  passingOf(): PassingIntegers {
+    return { ranges: this.ranges, areOthers: this.areOthers };
+  }
+
+  test(address: number, count: number, mask: number): void {
+    const array = this.integerBytes === 8 ? heap.i64 : this.integerBytes === 4 ? heap.i32 : undefined;
+    ok(array !== undefined, "only these have slopes");
+    heap.u8.fill(0, mask, mask + Math.ceil(count / 8));
+    for (let k = 0; k < count; k++) {
+      if (this.passes(array[address / this.integerBytes + k]!)) heap.u8[mask + (k >> 3)]! |= 1 << (k & 7);
+    }
+  }
+}
+
+function conditionAmong(
+  layout: Layout,
+  values: ArrayLike<number | bigint>,
+  random: (below: number) => number,
+): Among {
+  const width = LAYOUT_WIDTH[layout], ranges: { low: bigint; high: bigint }[] = [];
+  const least = layout === "symbol" ? 0n : -(2n ** BigInt(8 * width - 1)) + (width < 4 ? 0n : 1n);
+  for (let k = random(4); k > 0; k--) {
+    const first = BigInt(values[random(values.length)]!), last = BigInt(values[random(values.length)]!);
+    const low = first < least ? least : first, high = random(2) === 0 ? low : last;
+    if (low <= high && (width >= 4 || low > 0n || high < 0n)) ranges.push({ low, high });
+  }
+  return new Among(width, ranges, random(2) === 0);
+}
+
 /** As conditions of queries: integers that pass are found by trying them. */
 function conditionBetween(
   layout: Layout,
@@ -119,14 +171,14 @@ function conditionBetween(
   };
   return {
     column: 0,
-    integersOf: ({ scale, power }) => {
+    share: 1,
+    passingOf: ({ scale, power }) => {
       const round = layout === "f32" ? Math.fround : (value: number) => value;
       const valueOf = (integer: number) =>
         round(scale === "quotient" ? integer / power : scale === "product" ? integer * power : integer);
-      const least = leastOf((integer) => isHighEnough(valueOf(integer)));
-      const from = layout === "symbol" ? Math.max(0, least) : least; // others are NULL
+      const from = leastOf((integer) => isHighEnough(valueOf(integer)));
       const to = leastOf((integer) => !isLowEnough(valueOf(integer))) - 1;
-      return from <= to ? { low: from, high: to } : undefined;
+      return { ranges: from <= to ? [{ low: BigInt(from), high: BigInt(to) }] : [], areOthers: false };
     },
     test: (address, count, mask) => {
       const values = new ARRAY_CONSTRUCTOR[layout](heap.u8.buffer as ArrayBuffer, address, count);
@@ -146,7 +198,7 @@ const offsetCounts = { integer: 0, quotient: 0, product: 0, none: 0, withNulls: 
 /** `stored` is in the shared memory. */
 function checkOffsets(layout: Layout, stored: Uint8Array, values: Uint8Array): void {
   const width = LAYOUT_WIDTH[layout], rowCount = values.length / width;
-  if (width < 4 || layout === "symbol") return; // codes are no numbers
+  if (layout === "symbol") return; // codes are no numbers
   const all = new ARRAY_CONSTRUCTOR[layout](values.buffer as ArrayBuffer, values.byteOffset, rowCount);
   const isNull = nullTestOf(layout, values), from = rowCount >> 2, to = rowCount - (rowCount >> 3);
   const found = codec.readOffsets(stored, { from, to }, TARGET);
@@ -202,13 +254,6 @@ function checkDecoded(layout: Layout, encoded: Uint8Array, values: Uint8Array): 
       `${layout}: row ${row}`,
     )
   );
-}
-
-/** Every third row. */
-function listOf(from: number, to: number): number {
-  const rows = Int32Array.from({ length: Math.ceil((to - from) / 3) }, (_, k) => from + 3 * k);
-  heap.i32.set(rows, ROW_LIST / 4);
-  return rows.length;
 }
 
 /** The least and greatest of floats tell -0 from 0. */
@@ -496,6 +541,30 @@ Deno.test("vectorCounts() tells how the vectors of the last selection were teste
     withExceptions: 1,
     withoutCodes: 1,
   });
+});
+
+Deno.test("maskRows() tests the condition first of which the fewest rows passed, and of the others only vectors that have rows left", () => {
+  const rows = 3 * VECTOR_ROWS, values = Int32Array.from({ length: rows }, (_, k) => k % 1000 + (k >> 10));
+  heap.i32.set(values, SOURCE / 4);
+  const among = (low: number, high: number) => new Among(4, [{ low: BigInt(low), high: BigInt(high) }], false);
+  const all = among(0, 2000), many = among(0, 1000), few = among(1001, 1001), order: RowCondition[] = [];
+  const mask = () =>
+    codec.maskRows([all, many, few], { from: 0, to: rows }, (condition, use) => {
+      order.push(condition);
+      use({ address: SOURCE, rowCount: rows });
+    }, ROW_LIST);
+  const count = values.filter((value) => value === 1001).length;
+  ok(count > 0 && values.subarray(0, 2 * VECTOR_ROWS).every((value) => value !== 1001));
+  equal(mask(), 0, "none is at most 1,000, too");
+  deepEqual([all, many, few].map(({ share }) => share), [1, 1 - count / rows, 0]);
+  order.length = 0;
+  equal(mask(), 0);
+  ok(order.length === 2 && order[0] === few && order[1] === many, "then no row is left");
+  equal(
+    codec.maskRows([few, all], { from: 0, to: rows }, (_, use) => use({ address: SOURCE, rowCount: rows }), ROW_LIST),
+    count,
+  );
+  deepEqual(codec.vectorCounts(), { skipped: 2, whole: 0, tested: 4, withExceptions: 0, withoutCodes: 0 });
 });
 
 Deno.test("values that do not become smaller are not encoded, nor are texts and wide values", () => {

@@ -10,14 +10,14 @@ import type {
   VectorCounts,
 } from "../contract.ts";
 import type { SharedHeap } from "../heap.ts";
-import { ChunkCodec } from "./chunk.ts";
+import { ChunkCodec, type OpenChunk } from "./chunk.ts";
 import { isEncodable, isSummarised } from "./chunk-encoder.ts";
 import { CODEC_BYTES } from "./chunk-scratch.ts";
 import { HAS_POSTINGS, HAS_SUMMARIES, UNKNOWN_ENCODING } from "./encodings.ts";
 import { makePostings, POSTINGS_ROWS_MIN } from "./postings.ts";
 import { TextCodec } from "./texts.ts";
 
-export { CODEC_BYTES };
+export { CODEC_BYTES, type OpenChunk };
 
 /** The stored form of a chunk. */
 export interface Stored extends Pick<ColumnChunk, "encodings" | "entryBytes" | "textBytes"> {
@@ -119,7 +119,7 @@ export class Codecs {
   selectRows(
     bounds: readonly ChunkBound[],
     range: RowRange,
-    open: (bound: ChunkBound, select: (bytes: Uint8Array) => void) => void,
+    open: OpenChunk<ChunkBound>,
     rows: number,
     rowsMax: number,
   ): number {
@@ -130,7 +130,7 @@ export class Codecs {
   maskRows(
     conditions: readonly RowCondition[],
     range: RowRange,
-    open: (condition: RowCondition, use: (bytes: Uint8Array) => void) => void,
+    open: OpenChunk<RowCondition>,
     masks: number,
   ): number | undefined {
     return this.chunks.maskRows(conditions, range, open, masks);

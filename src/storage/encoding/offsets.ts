@@ -1,6 +1,6 @@
 /**
  * The rows of a stored chunk as integers of 32 bits (`ChunkOffsets`), so that sums, extremes and counts need neither their values nor divisions.
- * There are none for chunks with raw vectors, slopes, exceptions, or decimals of several numbers of places.
+ * There are none for chunks with raw vectors, slopes, exceptions, or decimals of several numbers of places. The NULLs of types of less than 4 bytes are zeros.
  */
 import type { Code, Module } from "../../wasm/assembler.ts";
 import type { ChunkOffsets, RowRange } from "../contract.ts";
@@ -10,6 +10,7 @@ import { prefetchAhead } from "./prefetch.ts";
 import {
   AT,
   callUnpack,
+  CHUNK_AT,
   CONSTANT,
   type DecodeWhole,
   FRAME,
@@ -42,7 +43,7 @@ export function offsetsOf(
   { i32, u8 }: SharedHeap,
   chunk: number,
   { from, to }: RowRange,
-  isFloat: boolean,
+  { isFloat, isNullable }: { isFloat: boolean; isNullable: boolean },
   powerOf: (places: number) => number,
   ranges: Float64Array,
   missingMax: number,
@@ -63,14 +64,18 @@ export function offsetsOf(
       ranges[2 * vector] = ranges[2 * vector + 1] = NaN;
       continue;
     }
-    if (nulls > 0) hasNulls = true;
-    if (isNull) {
+    if (nulls > 0 && isNullable) hasNulls = true;
+    if (isNull && isNullable) {
       ranges[2 * vector] = Infinity; // all NULL
       ranges[2 * vector + 1] = -Infinity;
       continue;
     }
-    const low = nulls > 0 ? base + 1 : base, span = i32[words + AT.span / 4] >>> 0;
-    const high = encoding === CONSTANT ? base : base + span;
+    const span = i32[words + AT.span / 4] >>> 0, hasZeros = nulls > 0 && !isNullable;
+    let low = nulls > 0 ? base + 1 : base, high = encoding === CONSTANT ? base : base + span;
+    if (hasZeros) {
+      low = isNull ? 0 : Math.min(low, 0);
+      high = isNull ? 0 : Math.max(high, 0);
+    }
     ranges[2 * vector] = low;
     ranges[2 * vector + 1] = high;
     if (low < least) least = low;
@@ -94,21 +99,25 @@ export function addDecodeOffsets(
     prefetch: number;
   },
 ): void {
-  // A vector, with the parameters of `DecodeVector`, but that `nullAt` is the base.
+  // A vector, with the parameters of `DecodeVector`, but that `nullAt` is the base, and `powers` the offset of NULL.
   const vectorOf = module.function(["i32", "i32", "i32", "i32", "i32", "i32", "i32"], []);
   decodeVector(vectorOf.code, unpack, frame, whole);
   const { code } = module.function(["i32", "i32", "i32", "f64", "i32", "i32"], ["i32"], "decodeOffsets");
   const [chunk, vector, to, least, offsets, codes] = [0, 1, 2, 3, 4, 5];
   const header = code.local("i32"), prefetched = code.local("i32"), sum = code.local("i32"), base = code.local("i64");
+  const missing = code.local("i32");
   code.get(least).op("i64.trunc_sat_f64_s").set(base);
+  // 0, or -1 for NULL.
+  code.i32(-1).i64(0n).get(base).op("i64.sub").op("i32.wrap_i64");
+  code.get(chunk).memory("i32.load8_u", CHUNK_AT.width).i32(4).op("i32.ge_u").op("select").set(missing);
   code.block((done) =>
     code.loop((again) => {
       code.get(vector).get(to).op("i32.ge_u").brIf(done);
       prefetchAhead(code, prefetch, { chunk, vector, to, prefetched, sum });
       pushHeader(code, chunk, vector);
       code.tee(header).get(chunk).get(header).memory("i32.load", AT.data).op("i32.add").get(offsets).i32(VECTOR_ROWS);
-      code.get(header).memory("i64.load", AT.base).get(base).op("i64.sub").op("i32.wrap_i64").get(codes).i32(0);
-      code.call(vectorOf.index);
+      code.get(header).memory("i64.load", AT.base).get(base).op("i64.sub").op("i32.wrap_i64").get(codes);
+      code.get(missing).call(vectorOf.index);
       code.get(offsets).i32(4 * VECTOR_ROWS).op("i32.add").set(offsets);
       code.get(vector).i32(1).op("i32.add").set(vector).br(again);
     })
@@ -117,10 +126,10 @@ export function addDecodeOffsets(
 }
 
 function decodeVector(code: Code, unpack: readonly number[], frame: number, whole: DecodeWhole): void {
-  const [header, , values, count, base, codes] = [0, 1, 2, 3, 4, 5];
+  const [header, , values, count, base, codes, missing] = [0, 1, 2, 3, 4, 5, 6];
   code.get(header).memory("i32.load8_u", AT.encoding).i32(CONSTANT).op("i32.eq").if(() => {
     const at = code.local("i32"), value = code.local("i32");
-    code.i32(-1).get(base).get(header).memory("i32.load16_u", AT.nulls).op("select").set(value);
+    code.get(missing).get(base).get(header).memory("i32.load16_u", AT.nulls).op("select").set(value);
     code.loop((again) => {
       code.get(values).get(at).op("i32.add").get(value).op("i32x4.splat").memory("v128.store");
       code.get(at).i32(16).op("i32.add").tee(at).i32(4 * VECTOR_ROWS).op("i32.lt_u").brIf(again);
@@ -129,6 +138,8 @@ function decodeVector(code: Code, unpack: readonly number[], frame: number, whol
   });
   whole(code);
   callUnpack(code, unpack);
-  code.get(values).get(count).i32(-1).get(base).get(header).memory("i32.load16_u", AT.nulls).op("select").get(base);
+  code.get(values).get(count).get(missing).get(base).get(header).memory("i32.load16_u", AT.nulls).op("select").get(
+    base,
+  );
   code.get(codes).call(frame);
 }

@@ -2,10 +2,11 @@
  * Kernels that work on the codes of a stored chunk: they select the rows whose values are in a range, and gather the values of single
  * rows. Selected rows are bits of masks: row `r` is bit `r & 7` of byte `r >> 3`.
  *
- * A selection may have rows outside of the range: those of vectors that are not stored as codes, exceptions, and decimals next to the bounds. So
- * conditions are tested again on the rows that are left.
+ * A selection of floats may have rows outside of the range: those of vectors that are not stored as codes, exceptions, and decimals next to the bounds. So
+ * conditions are tested again on the rows that are left. One of integers has those of vectors with a slope.
  */
 import type { Code, Module, ValueType } from "../../wasm/assembler.ts";
+import { lanesOf } from "../../wasm/shuffles.ts";
 import { CODE_BITS_MAX, eachCode, packedBytes, VECTOR_ROWS } from "./bits.ts";
 import { prefetchAhead } from "./prefetch.ts";
 import { AT, CHUNK_AT, CONSTANT, forCodeBits, FRAME, PRODUCT, pushHeader, RAW } from "./vectors.ts";
@@ -25,17 +26,25 @@ export const OUTCOME = { skipped: 0, whole: 1, tested: 2, withExceptions: 3, wit
 const PREFETCHED_ROWS = { from: 32, to: 128 } as const;
 /** Rows whose words are prefetched together. */
 const ROWS_AHEAD = 64;
+/** Bytes of integers, and the lower halves of the lanes of 64 bits of two registers. */
+const RAW_WIDTHS = [1, 2, 4, 8] as const, EVEN_WORDS = lanesOf(4, [0, 2, 4, 6]);
 export const OUTCOMES = Object.keys(OUTCOME).length;
 
-/** Selects rows of vectors `from` … `to`-1 with values of at least `low` and at most `high`. Adds their outcomes to `counts` (i32). */
+/**
+ * Selects exactly the rows of vectors `from` … `to`-1 with integers in ranges (their ends as i64), or with others and NULL, and all rows of vectors with a
+ * slope. Of vectors without rows in the masks `within`, unless that is 0, it selects none. Adds the outcomes to `counts` (i32). `spare`: memory for a mask.
+ */
 export type SelectIntegers = (
   chunk: number,
   from: number,
   to: number,
-  low: bigint,
-  high: bigint,
+  ranges: number,
+  rangesEnd: number,
+  areOthers: number,
+  within: number,
   masks: number,
   counts: number,
+  spare: number,
 ) => void;
 export type SelectDecimals = (
   chunk: number,
@@ -86,12 +95,15 @@ export function addSelectionKernels(module: Module): void {
     selectCodes(code, codeBits);
     selects[codeBits] = index;
   }
-  for (const type of ["i64", "f64"] as const) {
-    const parameters: ValueType[] = ["i32", "i32", "i32", type, type, "i32", "i32"];
-    const name = type === "i64" ? "selectIntegers" : "selectDecimals";
-    if (type === "f64") parameters.push("i32");
-    select(module.function(parameters, [], name).code, type, selects);
-  }
+  const raws = RAW_WIDTHS.map((width) => {
+    const { code, index } = module.function(["i32", "i32", "i64", "i64", "i32"], []);
+    selectRaw(code, width);
+    return index;
+  });
+  const addresses: ValueType[] = ["i32", "i32", "i32", "i32", "i32", "i32", "i32", "i32", "i32", "i32"];
+  selectIntegers(module.function(addresses, [], "selectIntegers").code, selects, raws);
+  const decimals: ValueType[] = ["i32", "i32", "i32", "f64", "f64", "i32", "i32", "i32"];
+  selectDecimals(module.function(decimals, [], "selectDecimals").code, selects);
   intersect(module.function(["i32", "i32", "i32"], [], "intersect").code);
   listExceptions(module.function(["i32", "i32", "i32", "i32", "i32", "i32"], ["i32"], "listExceptions").code);
   selectListed(module.function(["i32", "i32", "i32", "i32"], [], "selectListed").code);
@@ -114,15 +126,233 @@ function selectCodes(code: Code, codeBits: number): void {
   });
 }
 
-function select(code: Code, type: "i64" | "f64", selects: readonly number[]): void {
+/** Selects `count` integers as they are in memory, with values from `low` to `high`. */
+function selectRaw(code: Code, width: number): void {
+  const [values, count, low, high, mask] = [0, 1, 2, 3, 4];
+  const lanes = 16 / width, shape = `i${8 * width}x${lanes}`;
+  const row = code.local("i32"), end = code.local("i32"), bits = code.local("i32"), value = code.local("i64");
+  const lows = code.local("v128"), extents = code.local("v128");
+  const load = width === 8 ? "i64.load" : `i64.load${8 * width}_s`;
+  if (width === 8) {
+    // There is no comparison of unsigned lanes of 64 bits, so all values have their sign bit flipped.
+    code.get(low).i64(-(2n ** 63n)).op("i64.add").op("i64x2.splat").set(lows);
+    code.get(high).get(low).op("i64.sub").i64(-(2n ** 63n)).op("i64.add").op("i64x2.splat").set(extents);
+  } else {
+    // The ends of the range that the type has.
+    const least = -(2n ** BigInt(8 * width - 1)), greatest = -least - 1n;
+    for (const [bound, limit, outside] of [[low, least, "i64.lt_s"], [high, greatest, "i64.gt_s"]] as const) {
+      code.i64(limit).get(bound).get(bound).i64(limit).op(outside).op("select").set(bound);
+    }
+    const splat = () => {
+      if (width < 8) code.op("i32.wrap_i64");
+      code.op(`${shape}.splat`);
+    };
+    code.get(low);
+    splat();
+    code.set(lows).get(high).get(low).op("i64.sub");
+    splat();
+    code.set(extents);
+    code.get(low).get(high).op("i64.gt_s").if(() => {
+      fillMask(code, mask, 0n);
+      code.return();
+    });
+  }
+  const test = (k: number) => {
+    code.get(values).memory("v128.load", 16 * k).get(lows).op(`${shape}.sub`).get(extents);
+    code.op(width === 8 ? "i64x2.le_s" : `${shape}.le_u`);
+  };
+  const tested = Array.from({ length: width }, () => code.local("v128"));
+  /** Pushes one register for two with lanes of half the size. */
+  const narrow = (size: number, push: readonly (() => void)[]): void => {
+    if (size === 1) return push[0]!();
+    const pairs = Array.from({ length: push.length / 2 }, (_, k) => () => {
+      push[2 * k]!();
+      push[2 * k + 1]!();
+      if (size === 8) code.shuffle(EVEN_WORDS);
+      else code.op(size === 4 ? "i16x8.narrow_i32x4_s" : "i8x16.narrow_i16x8_s");
+    });
+    narrow(size / 2, pairs);
+  };
+  code.get(count).i32(-16).op("i32.and").set(end);
+  code.block((done) =>
+    code.loop((next) => {
+      code.get(row).get(end).op("i32.ge_u").brIf(done);
+      tested.forEach((local, k) => {
+        test(k);
+        code.set(local);
+      });
+      code.i32(0).set(bits);
+      // Few rows pass most conditions on values that are not packed.
+      tested.forEach((local, k) => {
+        code.get(local);
+        if (k > 0) code.op("v128.or");
+      });
+      code.op("v128.any_true").if(() => {
+        narrow(width, tested.map((local) => () => code.get(local)));
+        code.op("i8x16.bitmask").set(bits);
+      });
+      code.get(mask).get(row).i32(3).op("i32.shr_u").op("i32.add").get(bits).memory("i32.store16");
+      code.get(values).i32(16 * width).op("i32.add").set(values).get(row).i32(16).op("i32.add").set(row).br(next);
+    })
+  );
+  code.get(row).get(count).op("i32.lt_u").if(() => {
+    code.get(mask).get(row).i32(3).op("i32.shr_u").op("i32.add").set(mask).i32(0).set(bits).i32(0).set(end);
+    code.loop((next) => {
+      code.get(values).memory(load).tee(value).get(low).op("i64.ge_s").get(value).get(high).op("i64.le_s");
+      code.op("i32.and").get(end).op("i32.shl").get(bits).op("i32.or").set(bits);
+      code.get(values).i32(width).op("i32.add").set(values).get(end).i32(1).op("i32.add").set(end);
+      code.get(row).i32(1).op("i32.add").tee(row).get(count).op("i32.lt_u").brIf(next);
+    });
+    code.get(mask).get(bits).memory("i32.store16");
+  });
+}
+
+function fillMask(code: Code, mask: number, bits: bigint): void {
+  for (let k = 0; k < MASK_BYTES; k += 16) code.get(mask).splat64(bits).memory("v128.store", k);
+}
+
+function selectIntegers(code: Code, selects: readonly number[], raws: readonly number[]): void {
+  const [chunk, vector, to, ranges, rangesEnd, areOthers, within, masks, counts, spare] = [
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+  ];
+  const header = code.local("i32"), mask = code.local("i32"), encoding = code.local("i32"), offset = code.local("i32");
+  const outcome = code.local("i32"), count = code.local("i32"), range = code.local("i32"), into = code.local("i32");
+  const first = code.local("i32"), last = code.local("i32"), span = code.local("i32"), reserved = code.local("i32");
+  const base = code.local("i64"), low = code.local("i64"), high = code.local("i64"), rowCount = code.local("i32");
+  const { skipped, whole, tested, withoutCodes } = OUTCOME;
+  const eachWord = (use: (at: number) => void) => {
+    for (let k = 0; k < MASK_BYTES; k += 16) use(k);
+  };
+  /** Sets the outcome of a range, whose rows are in `into` if they are tested. */
+  const selectRange = () => {
+    code.block((none) => {
+      code.block((all) => {
+        code.get(encoding).i32(CONSTANT).op("i32.eq").if(() => {
+          code.get(header).memory("i32.load16_u", AT.nulls).brIf(none);
+          code.get(base).get(low).op("i64.lt_s").brIf(none).get(base).get(high).op("i64.gt_s").brIf(none).br(all);
+        });
+        const pushData = () => code.get(chunk).get(header).memory("i32.load", AT.data).op("i32.add");
+        code.get(encoding).i32(RAW).op("i32.eq").if(() => {
+          code.get(chunk).memory("i32.load", CHUNK_AT.rowCount).get(vector).i32(VECTOR_ROWS).op("i32.mul");
+          code.op("i32.sub").tee(rowCount).i32(VECTOR_ROWS).get(rowCount).i32(VECTOR_ROWS).op("i32.lt_u").op("select");
+          code.set(rowCount);
+          RAW_WIDTHS.forEach((width, k) => {
+            code.get(chunk).memory("i32.load8_u", CHUNK_AT.width).i32(width).op("i32.eq").if(() => {
+              pushData();
+              code.get(rowCount).get(low).get(high).get(into).call(raws[k]!);
+            });
+          });
+          code.i32(tested).set(outcome);
+        }, () => {
+          code.get(header).memory("i32.load16_u", AT.exceptions).get(header).memory("i32.load16_u", AT.nulls);
+          code.op("i32.or").i32(0).op("i32.ne").set(reserved);
+          code.get(high).get(base).op("i64.lt_s").brIf(none).i32(0).set(first);
+          code.get(low).get(base).op("i64.gt_s").if(() => {
+            code.get(low).get(base).op("i64.sub").i64(0xffff_ffffn).op("i64.gt_u").brIf(none);
+            code.get(low).get(base).op("i64.sub").op("i32.wrap_i64").set(first);
+          });
+          code.get(high).get(base).op("i64.sub").op("i32.wrap_i64").get(span);
+          code.get(high).get(base).op("i64.sub").get(span).op("i64.extend_i32_u").op("i64.lt_u").op("select").set(last);
+          code.get(first).get(reserved).get(first).get(reserved).op("i32.gt_u").op("select").tee(first);
+          code.get(last).op("i32.gt_u").brIf(none);
+          code.get(reserved).get(first).op("i32.or").op("i32.eqz").get(last).get(span).op("i32.eq").op("i32.and");
+          code.brIf(all).i32(tested).set(outcome);
+          callForBits(code, header, selects, () => {
+            pushData();
+            code.get(first).get(last).get(first).op("i32.sub").get(into);
+          });
+        });
+        // The rows of another range are in the mask.
+        code.get(into).get(spare).op("i32.eq").if(() => {
+          eachWord((at) => {
+            code.get(mask).get(mask).memory("v128.load", at).get(spare).memory("v128.load", at).op("v128.or");
+            code.memory("v128.store", at);
+          });
+        });
+        code.get(spare).set(into).br(none);
+      });
+      code.i32(whole).set(outcome);
+    });
+  };
+  code.block((done) =>
+    code.loop((next) => {
+      code.get(vector).get(to).op("i32.ge_u").brIf(done);
+      pushHeader(code, chunk, vector);
+      code.tee(header).memory("i32.load8_u", AT.encoding).set(encoding);
+      code.get(vector).i32(MASK_BYTES).op("i32.mul").tee(offset).get(masks).op("i32.add").tee(mask).set(into);
+      code.block((known) => {
+        code.get(within).if(() => {
+          code.get(within).get(offset).op("i32.add").set(count);
+          eachWord((at) => {
+            code.get(count).memory("v128.load", at);
+            if (at > 0) code.op("v128.or");
+          });
+          code.op("v128.any_true").op("i32.eqz").if(() => {
+            fillMask(code, mask, 0n);
+            code.i32(skipped).set(outcome).br(known);
+          });
+        });
+        code.get(encoding).i32(FRAME).op("i32.eq").get(header).memory("i64.load", AT.slope).i64(0n).op("i64.ne");
+        code.op("i32.and").if(() => {
+          fillMask(code, mask, -1n);
+          code.i32(withoutCodes).set(outcome).br(known);
+        });
+        code.get(header).memory("i64.load", AT.base).set(base).get(header).memory("i32.load", AT.span).set(span);
+        code.i32(skipped).set(outcome).get(ranges).set(range);
+        code.block((all) =>
+          code.loop((again) => {
+            code.get(range).get(rangesEnd).op("i32.ge_u").brIf(all);
+            code.get(range).memory("i64.load").set(low).get(range).memory("i64.load", 8).set(high);
+            selectRange();
+            code.get(outcome).i32(whole).op("i32.eq").brIf(all);
+            code.get(range).i32(16).op("i32.add").set(range).br(again);
+          })
+        );
+        code.get(outcome).i32(tested).op("i32.eq").if(() => {
+          code.get(areOthers).if(() =>
+            eachWord((at) => {
+              code.get(mask).get(mask).memory("v128.load", at).op("v128.not").memory("v128.store", at);
+            })
+          );
+          code.br(known);
+        });
+        code.get(outcome).i32(whole).op("i32.eq").get(areOthers).op("i32.xor").if(
+          () => {
+            fillMask(code, mask, -1n);
+            code.i32(whole).set(outcome);
+          },
+          () => {
+            fillMask(code, mask, 0n);
+            code.i32(skipped).set(outcome);
+          },
+        );
+      });
+      countOutcome(code, counts, outcome, count);
+      code.get(vector).i32(1).op("i32.add").set(vector).br(next);
+    })
+  );
+}
+
+function countOutcome(code: Code, counts: number, outcome: number, count: number): void {
+  code.get(counts).get(outcome).i32(2).op("i32.shl").op("i32.add").tee(count);
+  code.get(count).memory("i32.load").i32(1).op("i32.add").memory("i32.store");
+}
+
+function selectDecimals(code: Code, selects: readonly number[]): void {
   const [chunk, vector, to, low, high, masks, counts, powers] = [0, 1, 2, 3, 4, 5, 6, 7];
   const header = code.local("i32"), mask = code.local("i32"), encoding = code.local("i32");
   const outcome = code.local("i32"), count = code.local("i32");
   const first = code.local("i32"), last = code.local("i32"), span = code.local("i32"), reserved = code.local("i32");
-  const base = code.local("i64");
-  const fill = (bits: bigint) => {
-    for (let k = 0; k < MASK_BYTES; k += 16) code.get(mask).splat64(bits).memory("v128.store", k);
-  };
+  const base = code.local("i64"), places = code.local("f64"), bound = code.local("f64");
   code.block((done) =>
     code.loop((next) => {
       code.get(vector).get(to).op("i32.ge_u").brIf(done);
@@ -136,39 +366,19 @@ function select(code: Code, type: "i64" | "f64", selects: readonly number[]): vo
           code.block((all) => {
             code.i32(OUTCOME.withoutCodes).set(outcome);
             code.get(encoding).i32(RAW).op("i32.eq").brIf(all);
-            code.get(encoding).i32(CONSTANT).op("i32.eq").if(() => {
-              code.i32(OUTCOME.whole).set(outcome);
-              // Floats are constant only if all are NULL.
-              if (type === "f64") return void code.br(none);
-              code.get(header).memory("i32.load16_u", AT.nulls).brIf(none);
-              code.get(base).get(low).op("i64.lt_s").brIf(none).get(base).get(high).op("i64.gt_s").brIf(none).br(all);
-            });
+            // Floats are constant only if all are NULL.
+            code.get(encoding).i32(CONSTANT).op("i32.eq").brIf(none);
             code.get(header).memory("i32.load16_u", AT.exceptions).get(header).memory("i32.load16_u", AT.nulls);
             code.op("i32.or").i32(0).op("i32.ne").set(reserved);
-            if (type === "i64") {
-              code.get(header).memory("i64.load", AT.slope).op("i64.eqz").op("i32.eqz").brIf(all);
-              code.get(high).get(base).op("i64.lt_s").brIf(none);
-              code.i32(0).set(first);
-              code.get(low).get(base).op("i64.gt_s").if(() => {
-                code.get(low).get(base).op("i64.sub").i64(0xffff_ffffn).op("i64.gt_u").brIf(none);
-                code.get(low).get(base).op("i64.sub").op("i32.wrap_i64").set(first);
-              });
-              code.get(high).get(base).op("i64.sub").op("i32.wrap_i64").get(span);
-              code.get(high).get(base).op("i64.sub").get(span).op("i64.extend_i32_u").op("i64.lt_u").op("select").set(
-                last,
-              );
-            } else {
-              const places = code.local("f64"), bound = code.local("f64");
-              code.get(powers).get(header).memory("i32.load8_u", AT.places).i32(3).op("i32.shl").op("i32.add");
-              code.memory("f64.load").set(places);
-              code.get(high).get(places).op("f64.mul").op("f64.ceil").f64(1).op("f64.add");
-              code.get(base).op("f64.convert_i64_s").op("f64.sub").tee(bound).f64(0).op("f64.lt").brIf(none);
-              code.get(bound).op("i32.trunc_sat_f64_u").tee(last).get(span).get(last).get(span).op("i32.lt_u");
-              code.op("select").set(last);
-              code.get(low).get(places).op("f64.mul").op("f64.floor").f64(1).op("f64.sub");
-              code.get(base).op("f64.convert_i64_s").op("f64.sub").tee(bound).f64(2 ** 32).op("f64.ge").brIf(none);
-              code.get(bound).op("i32.trunc_sat_f64_u").set(first);
-            }
+            code.get(powers).get(header).memory("i32.load8_u", AT.places).i32(3).op("i32.shl").op("i32.add");
+            code.memory("f64.load").set(places);
+            code.get(high).get(places).op("f64.mul").op("f64.ceil").f64(1).op("f64.add");
+            code.get(base).op("f64.convert_i64_s").op("f64.sub").tee(bound).f64(0).op("f64.lt").brIf(none);
+            code.get(bound).op("i32.trunc_sat_f64_u").tee(last).get(span).get(last).get(span).op("i32.lt_u");
+            code.op("select").set(last);
+            code.get(low).get(places).op("f64.mul").op("f64.floor").f64(1).op("f64.sub");
+            code.get(base).op("f64.convert_i64_s").op("f64.sub").tee(bound).f64(2 ** 32).op("f64.ge").brIf(none);
+            code.get(bound).op("i32.trunc_sat_f64_u").set(first);
             code.i32(OUTCOME.whole).set(outcome);
             code.get(first).get(reserved).get(first).get(reserved).op("i32.gt_u").op("select").tee(first);
             code.get(last).op("i32.gt_u").brIf(none);
@@ -181,19 +391,16 @@ function select(code: Code, type: "i64" | "f64", selects: readonly number[]): vo
             });
             code.br(filled);
           });
-          fill(-1n);
+          fillMask(code, mask, -1n);
           code.br(filled);
         });
-        fill(0n);
+        fillMask(code, mask, 0n);
         code.i32(OUTCOME.skipped).set(outcome);
       });
-      if (type === "f64") {
-        selectExceptions(code, chunk, header, mask);
-        code.i32(OUTCOME.withExceptions).get(outcome).get(header).memory("i32.load16_u", AT.exceptions).op("select");
-        code.set(outcome);
-      }
-      code.get(counts).get(outcome).i32(2).op("i32.shl").op("i32.add").tee(count);
-      code.get(count).memory("i32.load").i32(1).op("i32.add").memory("i32.store");
+      selectExceptions(code, chunk, header, mask);
+      code.i32(OUTCOME.withExceptions).get(outcome).get(header).memory("i32.load16_u", AT.exceptions).op("select");
+      code.set(outcome);
+      countOutcome(code, counts, outcome, count);
       code.get(vector).i32(1).op("i32.add").set(vector).br(next);
     })
   );
