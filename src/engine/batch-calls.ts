@@ -130,7 +130,7 @@ export function batchOut(
 ): BatchOut {
   const { heap } = context;
   const pairs = address >>> 2;
-  const place = (row: number, length: number): number => {
+  const placeText = (row: number, length: number): number => {
     if (length > LONG_TEXT_BYTES) {
       context.beforeText?.(length);
       context.poll();
@@ -141,7 +141,7 @@ export function batchOut(
     return at;
   };
   const makeText = (row: number, length: number): Uint8Array => {
-    const at = place(row, length);
+    const at = placeText(row, length);
     return heap.u8.subarray(at, at + length);
   };
   return {
@@ -156,11 +156,11 @@ export function batchOut(
         encoder.encodeInto(value, makeText(row, Buffer.byteLength(value)));
       } else {
         const bytes = typeof value === "string" ? encodedShort(value) : value;
-        heap.u8.set(bytes, place(row, bytes.length));
+        heap.u8.set(bytes, placeText(row, bytes.length));
       }
     },
     makeText,
-    reserve: place,
+    placeText,
     setView(row, at, length) {
       heap.u32[pairs + row * 2] = at;
       heap.i32[pairs + row * 2 + 1] = length;

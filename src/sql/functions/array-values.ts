@@ -123,7 +123,7 @@ export function write(out: BatchOut, row: number, made: Grid | undefined): void 
 
 /** Begins an array. Its elements are to be written from `at` on. */
 export function writeShape(out: BatchOut, row: number, shape: readonly number[]): { view: DataView; at: number } {
-  const headBytes = 4 + 4 * shape.length, address = out.reserve(row, headBytes + 8 * sizeOf(shape));
+  const headBytes = 4 + 4 * shape.length, address = out.placeText(row, headBytes + 8 * sizeOf(shape));
   const { low, high } = dataViewsOf(out.values.buffer), isHigh = address >= HALF;
   const view = isHigh ? high : low, from = isHigh ? address - HALF : address;
   view.setUint32(from, shape.length, true);

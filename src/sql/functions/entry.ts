@@ -146,8 +146,8 @@ export interface BatchOut {
    * Makes a row of a text result `length` bytes long and charges the memory. The caller writes into the returned view.
    */
   makeText(row: number, length: number): Uint8Array;
-  /** The same, but returns the address. */
-  reserve(row: number, length: number): number;
+  /** As `makeText`, but returns the address. For short texts, of which views take longer than the bytes. */
+  placeText(row: number, length: number): number;
   setNull(row: number): void;
 }
 

@@ -14,11 +14,12 @@ import {
   parseBucketOffset,
   UNIT_NANOS,
 } from "../../types/calendar.ts";
-import { civilOfDay } from "../../types/format/time.ts";
+import { civilOfDay, splitInstant, splitParts } from "../../types/format/time.ts";
 import { readValue } from "../../types/parse/mod.ts";
 import { zoneOf } from "../../types/zone.ts";
 import { civil, dayOfMonthStart, floorDiv32, floorDiv64, floorMod64 } from "./calendar-nodes.ts";
 import type { BatchFunction, FunctionEntry, Rewritten } from "./entry.ts";
+import { NULL_HIGH, wordsOf, writeSum } from "./instant-words.ts";
 import { ZERO32, ZERO64 } from "./nodes.ts";
 
 const STAMPS = ["TIMESTAMP", "TIMESTAMP_NS"];
@@ -155,11 +156,11 @@ for (const type of STAMPS) {
     ),
     entry("dateadd_months", [time, { name: "count", type: "INT" }], type, "The time advanced by a number of months.", {
       movesTime: DAYS_MEET,
-      batch: adding((value, count) => addMonths(value, count, unitsADay(type))),
+      batch: adding(type, (value, count) => addMonths(value, count, unitsADay(type))),
     }),
     entry("dateadd_years", [time, { name: "count", type: "INT" }], type, "The time advanced by a number of years.", {
       movesTime: DAYS_MEET,
-      batch: adding((value, count) => addYears(value, count, unitsADay(type))),
+      batch: adding(type, (value, count) => addYears(value, count, unitsADay(type))),
     }),
     entry(
       "datediff_step",
@@ -214,11 +215,29 @@ for (const type of STAMPS) {
   );
 }
 
-function adding(add: (value: bigint, count: number) => bigint): BatchFunction {
+/** `move`: the instant of a day's start and a count. Times of a day move alike. */
+function adding(type: string, move: (start: bigint, count: number) => bigint): BatchFunction {
+  const dayUnits = unitsADay(type), unitsASecond = Number(1_000_000_000n / nanosOf(type));
   return ([times, counts], out, rowCount) => {
+    const from = wordsOf(times), to = wordsOf(out), by = counts.values;
+    let lastDay = NaN, lastCount = 0, more = 0;
     for (let row = 0; row < rowCount; row++) {
-      const value = times.values[row], count = counts.values[row];
-      out.values[row] = value === NULL_I64 || count === NULL_I32 ? NULL_I64 : add(value, count);
+      const low = from[2 * row], high = from[2 * row + 1], count = by[row];
+      if ((low === 0 && high === NULL_HIGH) || count === NULL_I32) {
+        to[2 * row] = 0;
+        to[2 * row + 1] = NULL_HIGH;
+        continue;
+      }
+      splitInstant(low, high, unitsASecond);
+      const day = Math.floor(splitParts.second / 86400);
+      if (day !== lastDay || count !== lastCount) {
+        const start = BigInt(day) * dayUnits;
+        more = Number(move(start, count) - start);
+        lastDay = day;
+        lastCount = count;
+      }
+      if (Number.isSafeInteger(more)) writeSum(to, row, low, high, more);
+      else out.values[row] = move(times.values[row], count);
     }
   };
 }

@@ -1,13 +1,17 @@
 /** Current time, time zones, patterns, intervals. */
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import { floorDivide, nanosOf } from "../../types/calendar.ts";
-import { formatPattern, parsedPattern, parsePattern } from "../../types/format/pattern.ts";
+import { PatternFormatter, PatternReader } from "../../types/format/fixed-pattern.ts";
+import { parsedPattern, parsePattern } from "../../types/format/pattern.ts";
+import { isFar, splitInstant, splitParts } from "../../types/format/time.ts";
 import { instant, instantAs, parseInstant } from "../../types/parse/mod.ts";
 import { NULL_I64, typeOf } from "../../types/mod.ts";
 import { type Zone, zoneOf } from "../../types/zone.ts";
-import type { BatchFunction, FunctionContext, FunctionEntry } from "./entry.ts";
+import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import type { Interval } from "../plan.ts";
 import { batchEntry } from "./batch-entry.ts";
+import { NULL_HIGH, wordsOf, writeNumber, writeSum } from "./instant-words.ts";
+import { HALF, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 import { timeIntervals } from "./time-intervals.ts";
 
 const TIME = { name: "time", type: "time" };
@@ -64,12 +68,6 @@ for (const [name, shift] of [["today", 0], ["yesterday", -1], ["tomorrow", 1]] a
   ));
 }
 
-/** Splits a value of a time type into seconds and the rest, in its own unit. */
-function splitSecond(value: bigint, unitsASecond: bigint): [second: number, rest: bigint] {
-  const second = floorDivide(value, unitsASecond);
-  return [Number(second), value - second * unitsASecond];
-}
-
 function zoneFor(name: string | undefined, context: FunctionContext): Zone {
   const zone = name === undefined ? undefined : zoneOf(name);
   if (zone === undefined) {
@@ -86,21 +84,45 @@ const checkZone: FunctionEntry["check"] = ([, zone]) =>
 
 function moved(move: (zone: Zone, second: number) => number): BatchFunction {
   return ([times, zones], out, rowCount, context) => {
-    const scale = times.type === "DATE" ? 1000n : 1n;
-    const unitsASecond = times.type === "TIMESTAMP_NS" ? 1000000000n : 1000000n;
-    let zone = zones.isConstant ? zoneFor(zones.text(0), context) : undefined;
+    const fixed = zones.isConstant ? zoneFor(zones.text(0), context) : undefined;
+    // A row without a zone has times in UTC.
+    const zoneAt = (row: number) => fixed ?? zoneFor(zones.text(row) ?? "UTC", context);
+    if (times.type === "DATE") return movedDates(move, times, zoneAt, out, rowCount, context);
+    const unitsASecond = times.type === "TIMESTAMP_NS" ? 1e9 : 1e6, from = wordsOf(times), to = wordsOf(out);
     for (let row = 0; row < rowCount; row++) {
-      if (times.values[row] === NULL_I64) {
-        out.values[row] = NULL_I64;
+      const low = from[2 * row], high = from[2 * row + 1];
+      if (low === 0 && high === NULL_HIGH) {
+        to[2 * row] = low;
+        to[2 * row + 1] = high;
         continue;
       }
-      // A row without a zone has times in UTC.
-      if (!zones.isConstant) zone = zoneFor(zones.text(row) ?? "UTC", context);
-      const [second, rest] = splitSecond(times.values[row] * scale, unitsASecond);
-      out.values[row] = BigInt(move(zone!, second)) * unitsASecond + rest;
+      const zone = zoneAt(row);
+      splitInstant(low, high, unitsASecond);
+      const { second } = splitParts;
+      writeSum(to, row, low, high, (move(zone, second) - second) * unitsASecond);
       if ((row & 4095) === 4095) context.poll();
     }
   };
+}
+
+/** A DATE becomes a TIMESTAMP, whose range is smaller. */
+function movedDates(
+  move: (zone: Zone, second: number) => number,
+  times: BatchColumn,
+  zoneAt: (row: number) => Zone,
+  out: BatchOut,
+  rowCount: number,
+  context: FunctionContext,
+): void {
+  for (let row = 0; row < rowCount; row++) {
+    if (times.values[row] === NULL_I64) {
+      out.values[row] = NULL_I64;
+      continue;
+    }
+    const second = floorDivide(times.values[row], 1000n);
+    out.values[row] = (BigInt(move(zoneAt(row), Number(second))) * 1000n + times.values[row] - second * 1000n) * 1000n;
+    if ((row & 4095) === 4095) context.poll();
+  }
 }
 const ZONE = { name: "zone", type: "text" };
 entries.push(
@@ -124,6 +146,8 @@ entries.push(
   ),
 );
 
+/** Copying so many bytes one by one takes less time than a call. */
+const FEW_BYTES = 64;
 const PATTERN = { name: "pattern", type: "text", constant: true };
 entries.push({
   ...batchEntry(
@@ -133,15 +157,28 @@ entries.push({
     "The time as text, by a pattern such as yyyy-MM-dd HH:mm:ss.SSSUUU.",
     ([times, patterns], out, rowCount, context) => {
       const pattern = patterns.text(0);
-      const nanos = nanosOf(times.type);
+      const nanos = Number(nanosOf(times.type)), unitsASecond = 1e9 / nanos;
       const secondDigits = times.type === "DATE" ? 3 : times.type === "TIMESTAMP" ? 6 : 9;
+      const formatter = new PatternFormatter(pattern ?? "", secondDigits);
+      const words = wordsOf(times), { low: lowHalf, high: highHalf } = viewsOf(context.heap.u8);
       for (let row = 0; row < rowCount; row++) {
-        if (times.values[row] === NULL_I64 || pattern === undefined) {
+        const low = words[2 * row], high = words[2 * row + 1];
+        if ((low === 0 && high === NULL_HIGH) || pattern === undefined) {
           out.setNull(row);
           continue;
         }
-        const [second, rest] = splitSecond(times.values[row], 1000000000n / nanos);
-        out.setText(row, formatPattern(pattern, second, Number(rest * nanos), secondDigits));
+        if (isFar(high, unitsASecond)) {
+          const second = floorDivide(times.values[row], 1000n);
+          formatter.format(Number(second), Number(times.values[row] - second * 1000n) * nanos);
+        } else {
+          splitInstant(low, high, unitsASecond);
+          formatter.format(splitParts.second, splitParts.rest * nanos);
+        }
+        const { bytes, length } = formatter;
+        const address = out.placeText(row, length);
+        const half = address < HALF ? lowHalf : highHalf, at = address & (HALF - 1);
+        if (length > FEW_BYTES) half.set(bytes, at);
+        else for (let k = 0; k < length; k++) half[at + k] = bytes[k];
         if ((row & 4095) === 4095) context.poll();
       }
     },
@@ -160,14 +197,21 @@ for (
       returns,
       "The time in a text, by a pattern. Null if the whole text does not match.",
       ([texts, patterns], out, rowCount, context) => {
-        const pattern = patterns.text(0);
+        const pattern = patterns.text(0), reader = pattern === undefined ? undefined : PatternReader.of(pattern);
+        const views = viewsOf(context.heap.u8), words = wordsOf(out);
         for (let row = 0; row < rowCount; row++) {
-          const text = texts.text(row);
+          const length = texts.values[2 * row + 1], from = offsetOf(texts, row);
           out.values[row] = NULL_I64;
-          if (text !== undefined && pattern !== undefined && parsePattern(pattern, text)) {
-            instant.second = parsedPattern.second;
-            instant.nano = parsedPattern.nano;
-            out.values[row] = instantAs(unit) ?? NULL_I64;
+          const isRead = length >= 0 && pattern !== undefined &&
+            (reader?.read(viewOf(views, texts, row), from, from + length) || parsePattern(pattern, texts.text(row)!));
+          if (isRead) {
+            const { second, nano } = parsedPattern, micros = second * 1e6 + Math.floor(nano / 1e3);
+            if (unit === "us" && Number.isSafeInteger(micros)) writeNumber(words, row, micros);
+            else {
+              instant.second = second;
+              instant.nano = nano;
+              out.values[row] = instantAs(unit) ?? NULL_I64;
+            }
           }
           if ((row & 4095) === 4095) context.poll();
         }

@@ -28,11 +28,12 @@ const MONTH_NAMES = [
 ];
 const DAY_NAMES = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-interface Token {
+export interface Token {
   letter: string;
   count: number;
 }
-type Compiled = (Token | string)[];
+/** Tokens and literal texts. */
+export type Compiled = readonly (Token | string)[];
 
 /** Possible repetitions of each letter in one token. */
 const COUNTS: Record<string, readonly number[]> = {
@@ -45,10 +46,10 @@ const COUNTS: Record<string, readonly number[]> = {
   Y: [4],
 };
 /** Stands for all fraction digits. */
-const WHOLE = 0;
+export const WHOLE = 0;
 
 function compile(pattern: string): Compiled {
-  const tokens: Compiled = [];
+  const tokens: (Token | string)[] = [];
   const literal = (text: string) => {
     if (typeof tokens.at(-1) === "string") tokens[tokens.length - 1] += text;
     else tokens.push(text);
@@ -76,7 +77,7 @@ function compile(pattern: string): Compiled {
 }
 
 const cache = new Map<string, Compiled>();
-function compiled(pattern: string): Compiled {
+export function compiled(pattern: string): Compiled {
   let found = cache.get(pattern);
   if (found === undefined) {
     if (cache.size > 1000) cache.clear();
@@ -89,90 +90,70 @@ const digits = (value: number, width: number) => String(value).padStart(width, "
 
 /** Formats `second` since 1970 and its `nano` by a pattern. With three fraction digits (DATE), U and N are literals. */
 export function formatPattern(pattern: string, second: number, nano: number, secondDigits: 3 | 6 | 9): string {
+  let text = "";
+  for (const token of compiled(pattern)) text += formatToken(token, second, nano, secondDigits);
+  return text;
+}
+
+export function formatToken(token: Token | string, second: number, nano: number, secondDigits: 3 | 6 | 9): string {
+  if (typeof token === "string") return token;
   const day = Math.floor(second / 86400);
   const ofDay = second - day * 86400;
   const { year, month, day: dayOfMonth } = civilOfDay(day);
   const hour = Math.floor(ofDay / 3600);
-  let text = "";
-  for (const token of compiled(pattern)) {
-    if (typeof token === "string") {
-      text += token;
-      continue;
-    }
-    const { letter, count } = token;
-    const padded = (value: number, full = 2) => digits(value, count >= 2 ? Math.max(full, 2) : 1);
-    switch (letter) {
-      case "y":
-        if (count === 2 || count === 3) {
-          const size = 10 ** count;
-          text += digits(((year % size) + size) % size, count);
-        } else text += digits(year, count);
-        break;
-      case "Y":
-        text += digits(isoWeek(day).year, 4);
-        break;
-      case "w":
-        text += count === 2
-          ? digits(isoWeek(day).week, 2)
-          : String(Math.floor((day - dayOfCivil(year, 1, 1) + 1) / 7) + 1);
-        break;
-      case "M":
-        text += count === 3 ? MONTH_NAMES[month - 1]!.slice(0, 3) : count >= 4 ? MONTH_NAMES[month - 1] : padded(month);
-        break;
-      case "d":
-        text += padded(dayOfMonth);
-        break;
-      case "D":
-        text += digits(day - dayOfCivil(year, 1, 1) + 1, count);
-        break;
-      case "E":
-      case "u": {
-        const weekday = (((day + 3) % 7) + 7) % 7;
-        text += letter === "u"
-          ? String((weekday + 1) % 7 + 1)
-          : count >= 2
-          ? DAY_NAMES[weekday]
-          : DAY_NAMES[weekday]!.slice(0, 3);
-        break;
+  const { letter, count } = token;
+  const padded = (value: number, full = 2) => digits(value, count >= 2 ? Math.max(full, 2) : 1);
+  switch (letter) {
+    case "y":
+      if (count === 2 || count === 3) {
+        const size = 10 ** count;
+        return digits(((year % size) + size) % size, count);
       }
-      case "H":
-        text += padded(hour);
-        break;
-      case "k":
-        text += padded(hour === 0 ? 24 : hour);
-        break;
-      case "K":
-        text += padded(hour % 12);
-        break;
-      case "h":
-        text += padded(hour % 12 === 0 ? 12 : hour % 12);
-        break;
-      case "a":
-        text += hour < 12 ? "AM" : "PM";
-        break;
-      case "m":
-        text += padded(Math.floor(ofDay / 60) % 60);
-        break;
-      case "s":
-        text += padded(ofDay % 60);
-        break;
-      case "S":
-        text += padded(Math.floor(nano / 1e6), 3);
-        break;
-      case "U":
-      case "N":
-        if (secondDigits === 3) text += count === WHOLE ? `${letter}+` : letter.repeat(count);
-        else if (count === WHOLE) text += digits(nano, 9).slice(0, letter === "U" ? 6 : secondDigits);
-        else text += padded(Math.floor(nano / (letter === "U" ? 1e3 : 1)) % 1000, 3);
-        break;
-      case "G":
-        text += year > 0 ? "AD" : "BC";
-        break;
-      default:
-        text += "Z";
+      return digits(year, count);
+    case "Y":
+      return digits(isoWeek(day).year, 4);
+    case "w":
+      return count === 2
+        ? digits(isoWeek(day).week, 2)
+        : String(Math.floor((day - dayOfCivil(year, 1, 1) + 1) / 7) + 1);
+    case "M":
+      return count === 3 ? MONTH_NAMES[month - 1]!.slice(0, 3) : count >= 4 ? MONTH_NAMES[month - 1]! : padded(month);
+    case "d":
+      return padded(dayOfMonth);
+    case "D":
+      return digits(day - dayOfCivil(year, 1, 1) + 1, count);
+    case "E":
+    case "u": {
+      const weekday = (((day + 3) % 7) + 7) % 7;
+      if (letter === "u") return String((weekday + 1) % 7 + 1);
+      return count >= 2 ? DAY_NAMES[weekday]! : DAY_NAMES[weekday]!.slice(0, 3);
     }
+    case "H":
+      return padded(hour);
+    case "k":
+      return padded(hour === 0 ? 24 : hour);
+    case "K":
+      return padded(hour % 12);
+    case "h":
+      return padded(hour % 12 === 0 ? 12 : hour % 12);
+    case "a":
+      return hour < 12 ? "AM" : "PM";
+    case "m":
+      return padded(Math.floor(ofDay / 60) % 60);
+    case "s":
+      return padded(ofDay % 60);
+    case "S":
+      return padded(Math.floor(nano / 1e6), 3);
+    case "U":
+    case "N":
+      if (secondDigits === 3) return count === WHOLE ? `${letter}+` : letter.repeat(count);
+      if (count === WHOLE) return digits(nano, 9).slice(0, letter === "U" ? 6 : secondDigits);
+      return padded(Math.floor(nano / (letter === "U" ? 1e3 : 1)) % 1000, 3);
+    case "G":
+      return year > 0 ? "AD" : "BC";
+    default:
+      return "Z";
   }
-  return text;
 }
 
 /** ISO 8601 week of a day count since 1970. */

@@ -65,21 +65,18 @@ function formatSecond(day: number, ofDay: number, bytes: Uint8Array, at: number)
 /** Of high words from -EXACT_HIGH to below it the seconds are exact as doubles, for each unit. */
 const EXACT_HIGH = 1 << 21;
 
+/** True if `splitInstant` has no exact result: milliseconds of years to 292 million. */
+export function isFar(high: number, unitsASecond: number): boolean {
+  return unitsASecond === 1000 && (high < -EXACT_HIGH || high >= EXACT_HIGH);
+}
+
+/** The last result of `splitInstant`: whole seconds, and `unitsASecond`ths from 0 on. */
+export const splitParts = { second: 0, rest: 0 };
+
 /**
- * Splits an instant into whole seconds and `unitsASecond`ths. The double may be off, but its remainder modulo 2^32 is
- * exact.
+ * Splits an instant that is not far into `splitParts`. The double may be off, but its remainder modulo 2^32 is exact.
  */
-function formatInstant(
-  low: number,
-  high: number,
-  unitsASecond: number,
-  digits: number,
-  bytes: Uint8Array,
-  at: number,
-): number {
-  if (unitsASecond === 1000 && (high < -EXACT_HIGH || high >= EXACT_HIGH)) {
-    return formatFarInstant(BigInt(high) << 32n | BigInt(low >>> 0), unitsASecond, digits, bytes, at);
-  }
+export function splitInstant(low: number, high: number, unitsASecond: number): void {
   let second = Math.floor((high * 4294967296 + (low >>> 0)) / unitsASecond);
   let rest = (low - Math.imul(second, unitsASecond)) | 0;
   if (rest < 0) {
@@ -89,7 +86,23 @@ function formatInstant(
     rest -= unitsASecond;
     second++;
   }
-  const day = Math.floor(second / 86400);
+  splitParts.second = second;
+  splitParts.rest = rest;
+}
+
+function formatInstant(
+  low: number,
+  high: number,
+  unitsASecond: number,
+  digits: number,
+  bytes: Uint8Array,
+  at: number,
+): number {
+  if (isFar(high, unitsASecond)) {
+    return formatFarInstant(BigInt(high) << 32n | BigInt(low >>> 0), unitsASecond, digits, bytes, at);
+  }
+  splitInstant(low, high, unitsASecond);
+  const { second, rest } = splitParts, day = Math.floor(second / 86400);
   return formatFraction(rest, digits, bytes, formatSecond(day, second - day * 86400, bytes, at));
 }
 

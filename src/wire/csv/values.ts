@@ -1,6 +1,7 @@
 /** Converts a column of fields to the values of a table's column. */
 import { typeOf } from "../../types/mod.ts";
 import { instant, parseInstant, parseInteger, readValue } from "../../types/parse/mod.ts";
+import { PatternReader } from "../../types/format/fixed-pattern.ts";
 import { parsedPattern, parsePattern } from "../../types/format/pattern.ts";
 import { arrayDimensions } from "../../types/wide.ts";
 import { readDouble, readLong } from "./numbers.ts";
@@ -130,8 +131,10 @@ function instantInto(tag: string): IntoLong {
 const utf8 = new TextDecoder();
 
 function patternInto(pattern: string, tag: string): IntoLong {
+  const reader = PatternReader.of(pattern);
   return (words, row, bytes, from, to) =>
-    parsePattern(pattern, utf8.decode(bytes.subarray(from, to))) && writeInstant(words, row, tag, parsedPattern);
+    (reader?.read(bytes, from, to) || parsePattern(pattern, utf8.decode(bytes.subarray(from, to)))) &&
+    writeInstant(words, row, tag, parsedPattern);
 }
 
 function writeInstant(
