@@ -7,6 +7,7 @@ import { readValue } from "../../types/parse/mod.ts";
 import { batchEntry } from "./batch-entry.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionEntry } from "./entry.ts";
 import { JsonReader, type Step, unquoted } from "./json-text.ts";
+import { baseOf, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 
 /** Parses `$.a[0].b`, also without the dollar. Undefined if the path is invalid. */
 function readPath(text: string): Step[] | undefined {
@@ -54,34 +55,59 @@ function asValue(raw: string, type: string): Value | undefined {
   return read instanceof Object ? undefined : read ?? undefined;
 }
 
-type Put = (out: BatchOut, row: number, raw: string | undefined) => void;
+/** Writes a value of a row; undefined if there is none. */
+type Put = (out: BatchOut, row: number, value: JsonReader | undefined) => void;
 
-const putTime = (type: string): Put => (out, row, raw) => {
-  out.values[row] = (raw === undefined ? undefined : asValue(raw, type)) ?? NULL_I64;
+const putTime = (type: string): Put => (out, row, value) => {
+  out.values[row] = (value === undefined ? undefined : asValue(value.raw(), type)) ?? NULL_I64;
+};
+
+/** `none`: for what is no such number. */
+const putWhole = (bits: number, none: number): Put => (out, row, value) => {
+  const number = value === undefined ? NaN : Math.trunc(value.number());
+  if (number === number && Math.abs(number) < 2 ** (bits - 1)) out.values[row] = number;
+  else out.values[row] = Number((value === undefined ? undefined : asWhole(value.raw(), bits)) ?? none);
+};
+
+const putNumber: Put = (out, row, value) => {
+  const number = value === undefined ? NaN : value.number();
+  out.values[row] = number !== number && value !== undefined ? asNumber(value.raw()) : number;
 };
 
 const PUT: Record<string, Put> = {
-  BOOLEAN: (out, row, raw) => out.values[row] = raw === "true" ? 1 : 0,
-  SHORT: (out, row, raw) => out.values[row] = Number((raw === undefined ? undefined : asWhole(raw, 16)) ?? 0n),
-  INT: (out, row, raw) => out.values[row] = Number((raw === undefined ? undefined : asWhole(raw, 32)) ?? NULL_I32),
-  LONG: (out, row, raw) => out.values[row] = (raw === undefined ? undefined : asWhole(raw, 64)) ?? NULL_I64,
-  FLOAT: (out, row, raw) => out.values[row] = raw === undefined ? NaN : asNumber(raw),
-  DOUBLE: (out, row, raw) => out.values[row] = raw === undefined ? NaN : asNumber(raw),
+  BOOLEAN: (out, row, value) => out.values[row] = value?.is("true") ? 1 : 0,
+  SHORT: putWhole(16, 0),
+  INT: putWhole(32, NULL_I32),
+  LONG: (out, row, value) => {
+    const number = value === undefined ? NaN : Math.trunc(value.number());
+    if (number === number) out.values[row] = BigInt(number);
+    else out.values[row] = (value === undefined ? undefined : asWhole(value.raw(), 64)) ?? NULL_I64;
+  },
+  FLOAT: putNumber,
+  DOUBLE: putNumber,
   DATE: putTime("DATE"),
   TIMESTAMP: putTime("TIMESTAMP"),
   TIMESTAMP_NS: putTime("TIMESTAMP_NS"),
-  UUID: (out, row, raw) => {
-    const value = raw === undefined ? undefined : asValue(raw, "UUID");
+  UUID: (out, row, found) => {
+    const value = found === undefined ? undefined : asValue(found.raw(), "UUID");
     if (typeof value !== "bigint") out.setNull(row);
     else {
       out.values[2 * row] = BigInt.asIntN(64, value);
       out.values[2 * row + 1] = BigInt.asIntN(64, value >> 64n);
     }
   },
-  IPv4: (out, row, raw) => {
-    const value = raw === undefined ? undefined : asValue(raw, "IPv4");
+  IPv4: (out, row, found) => {
+    const value = found === undefined ? undefined : asValue(found.raw(), "IPv4");
     out.values[row] = typeof value === "number" ? value : 0;
   },
+};
+
+/** A null in the document is an empty text, to distinguish it from a missing value. */
+const putText: Put = (out, row, value) => {
+  if (value === undefined) return out.setText(row, undefined);
+  const length = value.plainLength();
+  if (length >= 0) out.setView(row, value.plainAddress(), length);
+  else out.setText(row, value.is("null") ? "" : asText(value.raw()));
 };
 
 /** Types for which a cast after json_extract() reads the document itself. */
@@ -89,14 +115,20 @@ export const JSON_TYPES: ReadonlySet<string> = new Set(Object.keys(PUT));
 
 const ARGS = [{ name: "document", type: "text" }, { name: "path", type: "STRING", constant: true }];
 
+/** Reading a longer text as a string tests whether it is too long. */
+const CERTAIN_BYTES = 1 << 20;
+
 function extracted(put: Put): BatchFunction {
   return ([documents, path]: BatchColumn[], out, rowCount, context) => {
     const written = path.text(0);
     const steps = written === undefined ? undefined : readPath(written);
-    const reader = new JsonReader(context);
+    const reader = new JsonReader(context, steps ?? []), views = viewsOf(context.heap.u8);
     for (let row = 0; row < rowCount; row++) {
-      const text = steps === undefined ? undefined : documents.text(row);
-      put(out, row, text === undefined ? undefined : reader.find(text, steps!));
+      const length = documents.values[2 * row + 1], from = offsetOf(documents, row);
+      if (length > CERTAIN_BYTES && steps !== undefined) documents.text(row);
+      const isFound = steps !== undefined && length >= 0 &&
+        reader.find(viewOf(views, documents, row), from, from + length, baseOf(documents, row));
+      put(out, row, isFound ? reader : undefined);
     }
   };
 }
@@ -107,8 +139,7 @@ const entries: FunctionEntry[] = [
     ARGS,
     "VARCHAR",
     "The value at a path such as `$.a[0].b` in a JSON text. A cast of the call reads the value as that type.",
-    // A null in the document is an empty text, to distinguish it from a missing value.
-    extracted((out, row, raw) => out.setText(row, raw === undefined ? undefined : raw === "null" ? "" : asText(raw))),
+    extracted(putText),
     [[`json_extract('{"a":[1,2]}', '$.a[1]')`, "2"], [`json_extract('{"a":"7"}', '.a')::int`, 7]],
   ),
   ...Object.entries(PUT).map(([type, put]) =>

@@ -7,11 +7,13 @@ const ROWS = 8;
 for (const name of ["md5", "sha1", "sha256", "json_extract", "to_pg_date"]) {
   Deno.test(`${name}() polls between long values, however few they are`, () => {
     const entry = FUNCTIONS.find((entry) => entry.name === name && entry.args[0].type !== "BINARY")!;
-    const documents = { bytes: () => new Uint8Array(LONG), text: () => "x".repeat(LONG) };
+    const values = Int32Array.from({ length: 2 * ROWS }, (_, word) => word % 2 === 0 ? 0 : LONG);
+    const documents = { values, bytes: () => new Uint8Array(LONG), text: () => "x".repeat(LONG) };
     const path = { text: () => "$.a" };
     const out = { setText() {}, setNull() {}, makeText() {}, values: [] };
     let polls = 0;
-    const context = { poll: () => polls++, memory: { need() {}, keep() {} } };
+    const heap = { u8: new Uint8Array(LONG).fill(0x78) };
+    const context = { heap, poll: () => polls++, memory: { need() {}, keep() {} } };
     // deno-lint-ignore no-explicit-any -- only what these functions use
     entry.batch!([documents, path] as any, out as any, ROWS, context as any);
     assert.ok(polls >= ROWS, `${polls} polls`);
