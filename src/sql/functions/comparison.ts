@@ -5,6 +5,7 @@
 import { f64, i32, i64, type IrNode, select, text } from "../../engine/compiler/ir.ts";
 import type { BatchColumn, BatchFunction, FunctionEntry } from "./entry.ts";
 import { DOUBLE_TOLERANCE, MIN32, MIN64, notNull, ONE32, ZERO32, ZERO64 } from "./nodes.ts";
+import { WIDE_BYTES, wideKernels } from "./wide-kernels.ts";
 
 type Compare = (a: IrNode, b: IrNode) => IrNode;
 interface Order {
@@ -75,49 +76,50 @@ const OPERATORS: {
   summary: string;
   example: string;
   of: (order: Order) => Compare;
-  wide: (sign: number, nulls: number) => boolean;
+  /** Of UUIDs. */
+  wide: BatchFunction;
 }[] = [
   {
     name: "=",
     summary: "True if both are equal. Null equals null.",
     example: "1 = 1",
     of: (o) => o.eq,
-    wide: (sign) => sign === 0,
+    wide: equalBatch(true),
   },
   {
     name: "!=",
     summary: "True if both differ. Null differs from every value except null.",
     example: "1 != 2",
     of: (o) => (a, b) => not(o.eq(a, b)),
-    wide: (sign) => sign !== 0,
+    wide: equalBatch(false),
   },
   {
     name: "<",
     summary: "True if the first is less than the second.",
     example: "1 < 2",
     of: (o) => o.lt,
-    wide: (sign, nulls) => sign < 0 && nulls === 0,
+    wide: wideBatch((sign, nulls) => sign < 0 && nulls === 0),
   },
   {
     name: "<=",
     summary: "True if the first is less than or equal to the second.",
     example: "2 <= 2",
     of: (o) => o.le,
-    wide: (sign, nulls) => sign <= 0 && nulls !== 1,
+    wide: wideBatch((sign, nulls) => sign <= 0 && nulls !== 1),
   },
   {
     name: ">",
     summary: "True if the first is greater than the second.",
     example: "3 > 2",
     of: (o) => (a, b) => o.lt(b, a),
-    wide: (sign, nulls) => sign > 0 && nulls === 0,
+    wide: wideBatch((sign, nulls) => sign > 0 && nulls === 0),
   },
   {
     name: ">=",
     summary: "True if the first is greater than or equal to the second.",
     example: "2 >= 2",
     of: (o) => (a, b) => o.le(b, a),
-    wide: (sign, nulls) => sign >= 0 && nulls !== 1,
+    wide: wideBatch((sign, nulls) => sign >= 0 && nulls !== 1),
   },
 ];
 
@@ -137,6 +139,14 @@ function wideBatch(holds: (sign: number, nulls: number) => boolean): BatchFuncti
       const nulls = (a.isNull(row) ? 1 : 0) + (b.isNull(row) ? 1 : 0);
       out.values[row] = holds(compareWide(a, b, row), nulls) ? 1 : 0;
     }
+  };
+}
+
+/** Null equals null. */
+function equalBatch(isEqual: boolean): BatchFunction {
+  return ([a, b], out, rowCount, { heap }) => {
+    const [stepA, stepB] = [a, b].map(({ isConstant }) => isConstant ? 0 : WIDE_BYTES);
+    wideKernels(heap.memory).equal(a.address, stepA, b.address, stepB, rowCount, out.address, Number(isEqual));
   };
 }
 
@@ -160,7 +170,7 @@ for (const { name, summary, example, of, wide } of OPERATORS) {
     const examples = type === "INT" ? [{ sql: example, gives: true }] : [];
     entries.push(entry(name, [type, type], summary, { emit: ([a, b]) => compare(a, b), examples }));
   }
-  entries.push(entry(name, ["UUID", "UUID"], summary, { batch: wideBatch(wide) }));
+  entries.push(entry(name, ["UUID", "UUID"], summary, { batch: wide }));
 }
 for (const [name, op] of [["=", i32.eq], ["!=", i32.ne]] as const) {
   entries.push(
@@ -168,13 +178,12 @@ for (const [name, op] of [["=", i32.eq], ["!=", i32.ne]] as const) {
       emit: ([a, b]) => op(a, b),
     }),
   );
-  const holds = OPERATORS.find((operator) => operator.name === name)!.wide;
   entries.push(
     entry(
       name,
       ["INTERVAL", "INTERVAL"],
       name === "=" ? "True if they have the same start and end." : "True if their starts or ends differ.",
-      { batch: wideBatch(holds) },
+      { batch: equalBatch(name === "=") },
     ),
   );
 }

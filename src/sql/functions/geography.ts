@@ -4,6 +4,7 @@ import { NULL_I64, type Value } from "../../types/mod.ts";
 import { GEOHASH_BITS_MAX, geohashBits, geohashTag } from "../../types/wide.ts";
 import { batchEntry } from "./batch-entry.ts";
 import type { BatchColumn, FunctionEntry } from "./entry.ts";
+import { wordsOf } from "./instant-words.ts";
 
 const DOUBLE = (name: string) => ({ name, type: "DOUBLE" });
 
@@ -44,6 +45,15 @@ function checkCoordinates(constants: readonly (Value | undefined)[]) {
     argument: wrong,
     message: wrong % 2 === 0 ? "expected a latitude from -90 to 90" : "expected a longitude from -180 to 180",
   };
+}
+
+/** Sets 1 for the geohashes whose bits of the mask are those of `hash`. They are pairs of words. Nulls are negative, and a hash is not. */
+function markInside(hashes: Int32Array, insides: Uint8Array, hash: bigint, mask: bigint): void {
+  const low = Number(BigInt.asIntN(32, hash)), high = Number(BigInt.asIntN(32, hash >> 32n));
+  const lowMask = Number(BigInt.asIntN(32, mask)), highMask = Number(BigInt.asIntN(32, mask >> 32n));
+  for (let row = 0; row < insides.length; row++) {
+    if (((hashes[2 * row] ^ low) & lowMask) === 0 && ((hashes[2 * row + 1] ^ high) & highMask) === 0) insides[row] = 1;
+  }
 }
 
 /** Metres for a degree of latitude, and of longitude at the equator. */
@@ -89,13 +99,14 @@ export const geographyFunctions: FunctionEntry[] = [
     "BOOLEAN",
     "True if the geohash begins with one of the other geohashes.",
     ([column, ...prefixes], out, rowCount) => {
-      const bits = geohashBits(column.type)!;
-      for (let row = 0; row < rowCount; row++) {
-        const isInside = !column.isNull(row) &&
-          prefixes.some((prefix) =>
-            column.values[row] >> BigInt(bits - geohashBits(prefix.type)!) === prefix.values[row]
-          );
-        out.values[row] = isInside ? 1 : 0;
+      const bits = geohashBits(column.type)!, hashes = wordsOf(column), insides: Uint8Array = out.values;
+      insides.fill(0, 0, rowCount);
+      for (const prefix of rowCount === 0 ? [] : prefixes) {
+        const isLonger = geohashBits(prefix.type)! > bits, shift = BigInt(Math.abs(bits - geohashBits(prefix.type)!));
+        const hash: bigint = isLonger ? prefix.values[0] >> shift : prefix.values[0] << shift;
+        // A longer one contains the geohash if all its other bits are 0.
+        if (prefix.isNull(0) || (isLonger && hash << shift !== prefix.values[0])) continue;
+        markInside(hashes, insides, hash, isLonger ? -1n : -1n << shift);
       }
     },
     [],

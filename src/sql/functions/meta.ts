@@ -10,7 +10,7 @@ import type { FunctionContext, FunctionEntry } from "./entry.ts";
 import { sizeOfModifier } from "../../types/pg-modifiers.ts";
 import { elementsOf, partsOfName, quotedElement, splitText } from "../../types/pg-arrays.ts";
 import { batchEntry } from "./batch-entry.ts";
-import { readNetwork } from "./networks.ts";
+import { type Network, readNetwork } from "./networks.ts";
 import { Pace } from "./pace.ts";
 
 /** The version that the server reports to PostgreSQL's clients. */
@@ -87,6 +87,13 @@ const hashes = ["md5", "sha1", "sha256"].flatMap((name) =>
   )
 );
 
+/** Writes 1 for the addresses in the network, and 0 for the others and nulls. */
+function markInside(addresses: Int32Array, out: Uint8Array, rowCount: number, { address, mask }: Network): void {
+  for (let row = 0; row < rowCount; row++) {
+    out[row] = addresses[row] !== 0 && ((addresses[row] ^ address) & mask) === 0 ? 1 : 0;
+  }
+}
+
 /**
  * Tests whether the address is in the network. `strictly` excludes the network itself. The network is the first or the
  * second argument.
@@ -100,16 +107,18 @@ function subnet(name: string, networkFirst: boolean, strictly: boolean, summary:
     summary,
     (columns, out, rowCount) => {
       const addresses = columns[networkFirst ? 1 : 0], networks = columns[networkFirst ? 0 : 1];
+      if (networks.isConstant) {
+        const text = rowCount === 0 ? undefined : networks.text(0);
+        const network = text === undefined ? undefined : readNetwork(text);
+        if (network === undefined || (strictly && network.bits === 32)) out.values.fill(0, 0, rowCount);
+        else markInside(addresses.values, out.values, rowCount, network);
+        return;
+      }
       let known: { text: string | undefined; network: ReturnType<typeof readNetwork> } | undefined;
       for (let row = 0; row < rowCount; row++) {
-        if (known === undefined || !networks.isConstant) {
-          const text = networks.text(row);
-          if (known === undefined || known.text !== text) {
-            known = {
-              text,
-              network: text === undefined ? undefined : readNetwork(text),
-            };
-          }
+        const text = networks.text(row);
+        if (known === undefined || known.text !== text) {
+          known = { text, network: text === undefined ? undefined : readNetwork(text) };
         }
         const value = addresses.values[row], found = known.network;
         out.values[row] = found !== undefined && value !== 0 && ((value ^ found.address) & found.mask) === 0 &&
