@@ -5,7 +5,7 @@
  */
 import { assert } from "../../assert.ts";
 import type { Expr, SortKey } from "../../sql/plan.ts";
-import { ColumnStore, isNullAt, Workspace } from "../columns.ts";
+import { ColumnStore, compareText, isNullAt, textPair, Workspace } from "../columns.ts";
 import { beyondInputs, beyondKernel } from "../compiler/beyond.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { columnsOf, FORM_WIDTH, formOf } from "../compiler/expression.ts";
@@ -16,6 +16,7 @@ import { isOutOfMemory } from "../memory.ts";
 import { registerTask } from "../parallel.ts";
 import type { Reading, SkipWay } from "../physical/plan.ts";
 import { columnAt, typesOf, unnamedColumns } from "../physical/reading.ts";
+import { layoutOf } from "../../types/mod.ts";
 import { rowsBeforeFirstCut } from "../physical/sort.ts";
 import { FIRST_CUT_ROWS } from "../physical/thresholds.ts";
 import { morselsOfPlan, openMorsels, rowCountOf, typesOfPlan } from "./base.ts";
@@ -36,6 +37,25 @@ export interface Best {
   keys: readonly SortKey[];
   limit: number;
   skip: SkipWay;
+}
+
+/** Keys of a row that is not better than any wanted one. */
+interface Last {
+  keys: readonly Vector[];
+  row: number;
+}
+
+/** Less than the prefix of any text. */
+const NULL_PREFIX = -1;
+
+/** The first four bytes of a text as a number, whose order is that of the texts if they differ. */
+function prefixOf(u8: Uint8Array, address: number, length: number): number {
+  if (length >= 4) {
+    return u8[address] * 0x1000000 + (u8[address + 1] << 16 | u8[address + 2] << 8 | u8[address + 3]);
+  }
+  let prefix = 0;
+  for (let k = 0; k < 4; k++) prefix = prefix * 256 + (k < length ? u8[address + k] : 0);
+  return prefix;
 }
 
 export class BestRows {
@@ -99,7 +119,7 @@ export class BestRows {
       } else {
         // In small portions: if rows arrive in ascending quality, all of them would be kept.
         const to = Math.min(batch.rowCount, from + Math.max(enough, 2 * FIRST_CUT_ROWS));
-        const n = this.reaching(computed[0], from, to, last.key, last.row);
+        const n = this.reaching(computed, from, to, last);
         if (overflow === undefined) store.appendRows(columns, kept, n);
         else appendRowsWithin(store, columns, kept, n, overflow, context);
         from = to;
@@ -108,13 +128,13 @@ export class BestRows {
     }
   }
 
-  /** The first key of a row that the wanted ones do not exceed. */
-  private last(): { key: Vector; row: number } | undefined {
-    const { store, types, wanted: { limit }, runs } = this;
+  /** The keys of a row that the wanted ones do not exceed. */
+  private last(): Last | undefined {
+    const { store, types, keyCount, wanted: { limit }, runs } = this;
+    const keysOf = (columns: readonly Vector[]) => columns.slice(types.length, types.length + keyCount);
     // After a reduction the best rows are in order.
-    if (this.isFull) return { key: store.vectors[types.length], row: limit - 1 };
-    const key = runs?.last?.[types.length];
-    return key && { key, row: 0 };
+    if (this.isFull) return { keys: keysOf(store.vectors), row: limit - 1 };
+    return runs?.last && { keys: keysOf(runs.last), row: 0 };
   }
 
   private writeRun(): void {
@@ -179,17 +199,17 @@ export class BestRows {
     );
   }
 
-  /** Lists in `kept` the rows of a batch that may be better than row `last` of `store`; returns their number. */
-  private reaching(key: Vector, from: number, to: number, store: Vector, last: number): number {
-    const { kept, wanted: { skip } } = this;
+  /** Lists in `kept` the rows of a batch that may be better than `last`; returns their number. */
+  private reaching(keys: readonly Vector[], from: number, to: number, last: Last): number {
+    const { kept, wanted: { skip } } = this, [{ type, address }] = last.keys;
     switch (skip) {
       case "kernel":
         // A kernel compares numbers, and null is not a number.
-        return isNullAt(this.context.heap, store.type, store.address, last)
-          ? this.compare(key, from, to, store, last)
-          : this.byKernel(key, from, to, store, last);
+        return isNullAt(this.context.heap, type, address, last.row)
+          ? this.compare(keys, from, to, last)
+          : this.byKernel(keys[0], from, to, last.keys[0], last.row);
       case "row by row":
-        return this.compare(key, from, to, store, last);
+        return layoutOf(type) === "text" ? this.compareTexts(keys, from, to, last) : this.compare(keys, from, to, last);
       case "none":
         for (let row = from; row < to; row++) kept[row - from] = row;
         return to - from;
@@ -212,15 +232,42 @@ export class BestRows {
     return kernel.run(from, to);
   }
 
-  /** With a single key, rows that equal row `last` are skipped, because earlier rows come first. */
-  private compare(key: Vector, from: number, to: number, store: Vector, last: number): number {
-    const { context: { heap }, kept, keyCount, wanted: { keys: [{ descending }] } } = this;
+  private compare(keys: readonly Vector[], from: number, to: number, last: Last): number {
+    const { context: { heap }, kept, wanted: { keys: [{ descending }] } } = this;
     let n = 0;
     for (let row = from; row < to; row++) {
-      const order = compareRows(heap, key, row, store, last);
-      if (order === 0 ? keyCount > 1 : descending ? order > 0 : order < 0) kept[n++] = row;
+      const order = compareRows(heap, keys[0], row, last.keys[0], last.row);
+      if (order === 0 ? this.isBefore(keys, row, last) : descending ? order > 0 : order < 0) kept[n++] = row;
     }
     return n;
+  }
+
+  /** As `compare`, by the first bytes of texts. Most rows differ there. */
+  private compareTexts(keys: readonly Vector[], from: number, to: number, last: Last): number {
+    const { context: { heap }, kept, wanted: { keys: [{ descending }] } } = this, { u8, i32, u32 } = heap;
+    const [lastAddress, lastLength] = textPair(heap, last.keys[0], last.row);
+    const lastPrefix = lastLength < 0 ? NULL_PREFIX : prefixOf(u8, lastAddress, lastLength);
+    let n = 0;
+    for (let row = from, at = (keys[0].address >>> 2) + 2 * from; row < to; row++, at += 2) {
+      const address = u32[at], length = i32[at + 1];
+      let order = (length < 0 ? NULL_PREFIX : prefixOf(u8, address, length)) - lastPrefix;
+      if (order === 0) order = compareText(u8, address, length, lastAddress, lastLength);
+      if (order === 0 ? this.isBefore(keys, row, last) : descending ? order > 0 : order < 0) kept[n++] = row;
+    }
+    return n;
+  }
+
+  /** Compares rows with the same first key. Those that equal `last` are skipped, because earlier rows come first. */
+  private isBefore(keys: readonly Vector[], row: number, last: Last): boolean {
+    const { context: { heap }, keyCount, wanted } = this;
+    for (let k = 1; k < keyCount; k++) {
+      const { descending, nulls } = wanted.keys[k];
+      // Nulls may not be in the order of values.
+      if (nulls !== undefined) return true;
+      const order = compareRows(heap, keys[k], row, last.keys[k], last.row);
+      if (order !== 0) return descending === order > 0;
+    }
+    return false;
   }
 
   close(): void {
