@@ -12,7 +12,8 @@ for (const type of ["LONG", "DOUBLE"]) {
     const entry = approximateFunctions.find(({ name, args }) => args[0].type === type && args.length === 3)!;
     assert(entry.aggregate?.kind === "batch");
     const { create } = entry.aggregate;
-    const doubles = () => pick([0, -0, NaN, 2.2e-308, 2.3e-308, 1e-300, 1, 31.999, 1e300, random(1e9) / 2 ** random(40)]);
+    const doubles = () =>
+      pick([0, -0, NaN, 2.2e-308, 2.3e-308, 1e-300, 1, 31.999, 1e300, random(1e9) / 2 ** random(40)]);
     const longs = () => pick([0n, NULL_I64, 1n, 31n, 2n ** 62n, 2n ** 63n - 1n, BigInt(random(2 ** random(32)))]);
     const pick = <T>(of: T[]): T => of[random(2) === 0 ? of.length - 1 : random(of.length)];
     for (let round = 0; round < 40; round++) {

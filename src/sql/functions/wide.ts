@@ -1,7 +1,8 @@
 /** Values of more than 64 bits and of types with parameters: nulls, equality and text forms. */
 import { Buffer } from "node:buffer";
 import { Pace } from "./pace.ts";
-import { offsetOf, viewOf, viewsOf } from "./memory-views.ts";
+import { wordsOf } from "./instant-words.ts";
+import { HALF, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 import { layoutOf, LONG_MAX, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import {
   type ArrayWork,
@@ -12,6 +13,7 @@ import {
   writeArray,
 } from "../../types/array-text.ts";
 import { formatValue } from "../../types/format/mod.ts";
+import { formatHex } from "../../types/format/numbers.ts";
 import { arrayDimensions, decimalOf, geohashBits, parseBinary, parseGeohash, parseLong256 } from "../../types/wide.ts";
 import type {
   BatchAggregateState,
@@ -56,6 +58,29 @@ function textOfArray(column: BatchColumn, row: number, { memory, poll }: Functio
     return bytes = larger;
   }, 0);
   return bytes.subarray(0, end);
+}
+
+const ZERO = "0".charCodeAt(0), LOWER_X = "x".charCodeAt(0), LONG256_WORDS = 8;
+
+/** Does what `formatLong256` does: hexadecimal digits of whole bytes, without leading zero bytes. */
+function long256Texts(column: BatchColumn, out: BatchOut, rowCount: number, context: FunctionContext): void {
+  const words = wordsOf(column), { low, high } = viewsOf(context.heap.u8);
+  for (let row = 0; row < rowCount; row++) {
+    if ((row & 4095) === 4095) context.poll();
+    if (column.isNull(row)) {
+      out.setNull(row);
+      continue;
+    }
+    const first = LONG256_WORDS * row;
+    let word = LONG256_WORDS - 1;
+    while (word > 0 && words[first + word] === 0) word--;
+    const byteCount = 4 * word + Math.max(1, Math.ceil((32 - Math.clz32(words[first + word])) / 8));
+    const address = out.placeText(row, 2 + 2 * byteCount), bytes = address < HALF ? low : high;
+    const at = address & (HALF - 1);
+    bytes[at] = ZERO;
+    bytes[at + 1] = LOWER_X;
+    formatHex(words, first, byteCount, bytes, at + 2);
+  }
 }
 
 function arrayWork({ memory, poll }: FunctionContext): ArrayWork {
@@ -559,6 +584,7 @@ export const wideFunctions: FunctionEntry[] = [
     examples: [],
     check: (_, types) => (types[0] === "BINARY" ? { message: `BINARY has no ${to}` } : undefined),
     batch: ([column], out, rowCount, context) => {
+      if (column.type === "LONG256") return long256Texts(column, out, rowCount, context);
       const isArray = arrayDimensions(column.type) > 0;
       for (let row = 0; row < rowCount; row++) {
         out.setText(row, isArray ? textOfArray(column, row, context) : textOfWide(column, row, context));

@@ -250,6 +250,16 @@ export function formatUuid(words: Int32Array | Uint32Array, index: number, bytes
   return at;
 }
 
+/** The lowest `byteCount` bytes of a value of several words, the lowest first, as hexadecimal digits. */
+export function formatHex(words: Int32Array, index: number, byteCount: number, bytes: Uint8Array, at: number): number {
+  for (let byte = byteCount - 1; byte >= 0; byte--) {
+    const pair = 2 * ((words[index + (byte >> 2)]! >>> (8 * (byte & 3))) & 255);
+    bytes[at++] = HEX[pair]!;
+    bytes[at++] = HEX[pair + 1]!;
+  }
+  return at;
+}
+
 /** An IPv4 address given as 32 bits. */
 export function formatIPv4(value: number, bytes: Uint8Array, at: number): number {
   at = formatSmall(value >>> 24, bytes, at);
