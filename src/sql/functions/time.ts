@@ -177,7 +177,7 @@ entries.push({
         const { bytes, length } = formatter;
         const address = out.placeText(row, length);
         const half = address < HALF ? lowHalf : highHalf, at = address & (HALF - 1);
-        if (length > FEW_BYTES) half.set(bytes, at);
+        if (length > FEW_BYTES) half.set(bytes.subarray(0, length), at);
         else for (let k = 0; k < length; k++) half[at + k] = bytes[k];
         if ((row & 4095) === 4095) context.poll();
       }

@@ -4,12 +4,17 @@
  */
 import { dayOfCivil, daysInMonth } from "../parse/time.ts";
 import { formatPadded, formatPair } from "./numbers.ts";
-import { compiled, formatToken, parsedPattern, type Token, WHOLE } from "./pattern.ts";
+import { compiled, formatToken, momentOf, parsedPattern, type Token, WHOLE } from "./pattern.ts";
+import { civilOfDay } from "./time.ts";
 
 const encoder = new TextEncoder();
-/** Tokens that have the same width in all texts: those that differ within a day, and those that differ within a minute. */
+/** Tokens that have the same width in all texts of years with four digits: of the date, of its minutes, and of the rest. */
+const OF_DATE: readonly string[] = ["yyyy", "MM", "dd"];
 const OF_DAY: readonly string[] = ["HH", "kk", "KK", "hh", "a", "mm"];
 const OF_MINUTE: readonly string[] = ["ss", "SSS", "UUU", "NNN", "U+", "N+"];
+/** Of time zones, which are mostly a Z, and written as one. */
+const ZONES = "zZx";
+const YEAR_MAX = 9999;
 /** The others that differ within a day. */
 const NARROW: ReadonlySet<string> = new Set([..."HkKhmsSUN"]);
 const NO_BYTES = new Uint8Array(0);
@@ -19,7 +24,7 @@ function nameOf({ letter, count }: Token): string {
   return count === WHOLE ? `${letter}+` : letter.repeat(count);
 }
 
-/** A token by its index in `OF_DAY` or `OF_MINUTE`, and its place in the text. */
+/** A token by its index in one of these lists, and its place in the text. */
 interface Part {
   token: number;
   at: number;
@@ -32,17 +37,25 @@ export class PatternFormatter {
   length = 0;
   private day = NaN;
   private minute = NaN;
+  private partsOfDate: Part[] = [];
   private partsOfDay: Part[] = [];
   private partsOfMinute: Part[] = [];
   private readonly isFixed: boolean;
+  private readonly hasFixedDate: boolean;
+  /** The text has a year of four digits, and no token of the date with another width. */
+  private isDatePut = false;
 
   constructor(private readonly pattern: string, private readonly secondDigits: 3 | 6 | 9) {
-    this.isFixed = compiled(pattern).every((token) => typeof token === "string" || !NARROW.has(nameOf(token)));
+    const names = compiled(pattern).filter((token) => typeof token === "object").map(nameOf);
+    this.isFixed = !names.some((name) => NARROW.has(name));
+    const fixed = [...OF_DATE, ...OF_DAY, ...OF_MINUTE];
+    this.hasFixedDate = names.every((name) => fixed.includes(name) || ZONES.includes(name[0]!));
   }
 
   format(second: number, nano: number): void {
     const day = Math.floor(second / 86400);
-    if (day !== this.day || !this.isFixed || !Number.isSafeInteger(second)) {
+    const isFixed = this.isFixed && Number.isSafeInteger(second);
+    if (!isFixed || (day !== this.day && !this.putDate(day))) {
       this.render(day, second, nano);
       return;
     }
@@ -74,6 +87,19 @@ export class PatternFormatter {
     }
   }
 
+  /** False if the text has to be made anew. */
+  private putDate(day: number): boolean {
+    if (!this.isDatePut) return false;
+    const { bytes } = this, { year, month, day: dayOfMonth } = civilOfDay(day);
+    if (year < 0 || year > YEAR_MAX) return false;
+    for (const { token, at } of this.partsOfDate) {
+      if (token === 0) formatPadded(year, 4, bytes, at);
+      else formatPair(token === 1 ? month : dayOfMonth, bytes, at);
+    }
+    this.day = day;
+    return true;
+  }
+
   private putMinute(minute: number): void {
     this.minute = minute;
     const { bytes } = this, hour = (minute / 60) | 0;
@@ -101,23 +127,45 @@ export class PatternFormatter {
   }
 
   private render(day: number, second: number, nano: number): void {
-    let text = "";
+    const moment = momentOf(second, nano);
+    this.partsOfDate = [];
     this.partsOfDay = [];
     this.partsOfMinute = [];
+    this.length = 0;
     for (const token of compiled(this.pattern)) {
       // The U and N of a DATE are literals.
       if (this.isFixed && typeof token === "object" && (this.secondDigits !== 3 || !"UN".includes(token.letter))) {
-        const ofDay = OF_DAY.indexOf(nameOf(token)), ofMinute = OF_MINUTE.indexOf(nameOf(token));
-        const at = encoder.encode(text).length;
-        if (ofDay >= 0) this.partsOfDay.push({ token: ofDay, at });
-        if (ofMinute >= 0) this.partsOfMinute.push({ token: ofMinute, at });
+        const name = nameOf(token), at = this.length;
+        const of = (list: readonly string[], parts: Part[]) => {
+          if (list.includes(name)) parts.push({ token: list.indexOf(name), at });
+        };
+        of(OF_DATE, this.partsOfDate);
+        of(OF_DAY, this.partsOfDay);
+        of(OF_MINUTE, this.partsOfMinute);
       }
-      text += formatToken(token, second, nano, this.secondDigits);
+      this.append(formatToken(token, moment, this.secondDigits));
     }
-    this.bytes = encoder.encode(text);
-    this.length = this.bytes.length;
+    this.isDatePut = this.hasFixedDate && moment.year >= 0 && moment.year <= YEAR_MAX;
     this.day = day;
     this.minute = NaN;
+  }
+
+  private append(text: string): void {
+    const end = this.length + 3 * text.length;
+    if (end > this.bytes.length) {
+      const grown = new Uint8Array(Math.max(64, 2 * end));
+      grown.set(this.bytes);
+      this.bytes = grown;
+    }
+    const { bytes } = this;
+    let at = this.length, k = 0;
+    for (; k < text.length; k++) {
+      const unit = text.charCodeAt(k);
+      if (unit > 127) break;
+      bytes[at++] = unit;
+    }
+    if (k < text.length) at += encoder.encodeInto(text.slice(k), bytes.subarray(at)).written;
+    this.length = at;
   }
 }
 
@@ -146,8 +194,7 @@ export class PatternReader {
     const places = FIELDS.map(() => NONE), literals: number[] = [], literalPlaces: number[] = [];
     let length = 0;
     for (const token of compiled(pattern)) {
-      // A time zone is mostly a Z.
-      const isZone = typeof token === "object" && "zZx".includes(token.letter);
+      const isZone = typeof token === "object" && ZONES.includes(token.letter);
       if (typeof token === "string" || isZone) {
         const text = isZone ? "Z" : token as string;
         // Decoders make the first of these characters of invalid bytes, and may drop the second.

@@ -90,17 +90,33 @@ const digits = (value: number, width: number) => String(value).padStart(width, "
 
 /** Formats `second` since 1970 and its `nano` by a pattern. With three fraction digits (DATE), U and N are literals. */
 export function formatPattern(pattern: string, second: number, nano: number, secondDigits: 3 | 6 | 9): string {
+  const moment = momentOf(second, nano);
   let text = "";
-  for (const token of compiled(pattern)) text += formatToken(token, second, nano, secondDigits);
+  for (const token of compiled(pattern)) text += formatToken(token, moment, secondDigits);
   return text;
 }
 
-export function formatToken(token: Token | string, second: number, nano: number, secondDigits: 3 | 6 | 9): string {
-  if (typeof token === "string") return token;
+/** Fields of a time. */
+export interface Moment {
+  /** Since 1970. */
+  day: number;
+  /** Seconds since the day's start. */
+  ofDay: number;
+  year: number;
+  month: number;
+  dayOfMonth: number;
+  nano: number;
+}
+
+export function momentOf(second: number, nano: number): Moment {
   const day = Math.floor(second / 86400);
-  const ofDay = second - day * 86400;
   const { year, month, day: dayOfMonth } = civilOfDay(day);
-  const hour = Math.floor(ofDay / 3600);
+  return { day, ofDay: second - day * 86400, year, month, dayOfMonth, nano };
+}
+
+export function formatToken(token: Token | string, moment: Moment, secondDigits: 3 | 6 | 9): string {
+  if (typeof token === "string") return token;
+  const { day, ofDay, year, month, dayOfMonth, nano } = moment, hour = Math.floor(ofDay / 3600);
   const { letter, count } = token;
   const padded = (value: number, full = 2) => digits(value, count >= 2 ? Math.max(full, 2) : 1);
   switch (letter) {
