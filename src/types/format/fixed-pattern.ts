@@ -4,7 +4,7 @@
  */
 import { dayOfCivil, daysInMonth } from "../parse/time.ts";
 import { formatPadded, formatPair } from "./numbers.ts";
-import { compiled, formatToken, momentOf, parsedPattern, type Token, WHOLE } from "./pattern.ts";
+import { type Compiled, compiled, formatToken, momentOf, parsedPattern, type Token, WHOLE } from "./pattern.ts";
 import { civilOfDay } from "./time.ts";
 
 const encoder = new TextEncoder();
@@ -37,19 +37,38 @@ export class PatternFormatter {
   length = 0;
   private day = NaN;
   private minute = NaN;
-  private partsOfDate: Part[] = [];
-  private partsOfDay: Part[] = [];
-  private partsOfMinute: Part[] = [];
+  private readonly partsOfDate: Part[] = [];
+  private readonly partsOfDay: Part[] = [];
+  private readonly partsOfMinute: Part[] = [];
+  private readonly tokens: Compiled;
+  /** The parts of the tokens. */
+  private readonly parts: (Part | undefined)[];
   private readonly isFixed: boolean;
   private readonly hasFixedDate: boolean;
   /** The text has a year of four digits, and no token of the date with another width. */
   private isDatePut = false;
 
-  constructor(private readonly pattern: string, private readonly secondDigits: 3 | 6 | 9) {
-    const names = compiled(pattern).filter((token) => typeof token === "object").map(nameOf);
+  constructor(pattern: string, private readonly secondDigits: 3 | 6 | 9) {
+    this.tokens = compiled(pattern);
+    const names = this.tokens.filter((token) => typeof token === "object").map(nameOf);
     this.isFixed = !names.some((name) => NARROW.has(name));
+    this.parts = this.tokens.map((token) => this.isFixed && typeof token === "object" ? this.partOf(token) : undefined);
     const fixed = [...OF_DATE, ...OF_DAY, ...OF_MINUTE];
     this.hasFixedDate = names.every((name) => fixed.includes(name) || ZONES.includes(name[0]!));
+  }
+
+  private partOf(token: Token): Part | undefined {
+    // The U and N of a DATE are literals.
+    if (this.secondDigits === 3 && "UN".includes(token.letter)) return undefined;
+    const name = nameOf(token);
+    const lists = [[OF_DATE, this.partsOfDate], [OF_DAY, this.partsOfDay], [OF_MINUTE, this.partsOfMinute]] as const;
+    for (const [names, parts] of lists) {
+      if (!names.includes(name)) continue;
+      const part = { token: names.indexOf(name), at: 0 };
+      parts.push(part);
+      return part;
+    }
+    return undefined;
   }
 
   format(second: number, nano: number): void {
@@ -127,23 +146,12 @@ export class PatternFormatter {
   }
 
   private render(day: number, second: number, nano: number): void {
-    const moment = momentOf(second, nano);
-    this.partsOfDate = [];
-    this.partsOfDay = [];
-    this.partsOfMinute = [];
+    const moment = momentOf(second, nano), { tokens, parts } = this;
     this.length = 0;
-    for (const token of compiled(this.pattern)) {
-      // The U and N of a DATE are literals.
-      if (this.isFixed && typeof token === "object" && (this.secondDigits !== 3 || !"UN".includes(token.letter))) {
-        const name = nameOf(token), at = this.length;
-        const of = (list: readonly string[], parts: Part[]) => {
-          if (list.includes(name)) parts.push({ token: list.indexOf(name), at });
-        };
-        of(OF_DATE, this.partsOfDate);
-        of(OF_DAY, this.partsOfDay);
-        of(OF_MINUTE, this.partsOfMinute);
-      }
-      this.append(formatToken(token, moment, this.secondDigits));
+    for (let k = 0; k < tokens.length; k++) {
+      const part = parts[k];
+      if (part !== undefined) part.at = this.length;
+      this.append(formatToken(tokens[k]!, moment, this.secondDigits));
     }
     this.isDatePut = this.hasFixedDate && moment.year >= 0 && moment.year <= YEAR_MAX;
     this.day = day;
