@@ -10,6 +10,7 @@ const CREATE = `create table t as (select timestamp_sequence('2024-01-01', 10000
   case when x % 13 = 0 then null else (x * 7919 % 100003) / 100.0 end price,
   case when x % 400 = 0 then -0.0 when x % 401 = 0 then 1 / 3.0 when x % 402 = 0 then 1e300 else x % 7001 / 1000.0 end amount,
   case when x % 5 = 0 then null else (x * 37 % 100003)::int end i, x * 1000003 % 5000011 l, x + x % 3 slope,
+  cast(case when x % 17 = 0 then null else x * 41 % 100003 / 100.0 - 200 end as decimal(18,4)) dec,
   cast(x % 1000 / 8.0 as float) f, (x % 100)::byte b, x % 3 = 0 flag, x * 6364136223846793005 random, sin(x) full, 7 same, cast(null as long) nothing, 'text ' || x % 1000 text
   from long_sequence(${ROWS})) timestamp(ts) partition by day`;
 
@@ -45,6 +46,16 @@ const CONDITIONS: [byCodes: string, byValues: string][] = [
   ["f = 12.125", "f + 0.0 = 12.125"],
   ["f > 124.8 and price < 500", "f + 0.0 > 124.8 and price + 0.0 < 500"],
   ["f < 0.125", "f + 0.0 < 0.125"],
+  ["dec > 100.5m", "dec + 0m > 100.5m"],
+  ["dec > 799.9m", "dec + 0m > 799.9m"],
+  ["dec = 100.12m", "dec + 0m = 100.12m"],
+  ["dec = 100.12005m", "dec + 0m = 100.12005m"],
+  ["dec <= -199.98005m", "dec + 0m <= -199.98005m"],
+  ["-199.5m > dec and price < 500", "-199.5m > dec + 0m and price + 0.0 < 500"],
+  ["dec >= 99m and dec < 101.55555m", "dec + 0m >= 99m and dec + 0m < 101.55555m"],
+  ["dec > 12345678901234567890.1m", "dec + 0m > 12345678901234567890.1m"],
+  ["dec < 9223372036854775807m and i < 500", "dec + 0m < 9223372036854775807m and i + 0 < 500"],
+  ["dec < -100 and i < 500", "dec + 0m < -100 and i + 0 < 500"],
   ["i < 500 and late is null", "i + 0 < 500 and late + 0.0 is null"],
   ["b = 7", "b * 1 = 7"],
   ["b < 3 and i > 90000", "b * 1 < 3 and i + 0 > 90000"],

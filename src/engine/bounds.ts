@@ -1,6 +1,7 @@
 /** Bounds of columns that follow from conditions. */
 import type { Expr } from "../sql/plan.ts";
-import type { Value } from "../types/mod.ts";
+import { layoutOf, LONG_MAX, type Value } from "../types/mod.ts";
+import { decimalOf } from "../types/wide.ts";
 import type { QueryContext } from "./contract.ts";
 import { conjuncts } from "./expressions.ts";
 
@@ -32,12 +33,31 @@ const WIDENED: Readonly<Record<string, readonly string[]>> = {
   DOUBLE: ["FLOAT"],
 };
 
+/** True if values are signed integers in memory: of `INTEGERS`, or of a short DECIMAL. */
+export function hasIntegers(type: string): boolean {
+  return INTEGERS.has(type) || isShortDecimal(type);
+}
+
+/** A DECIMAL whose values are integers of 64 bits. */
+function isShortDecimal(type: string): boolean {
+  return layoutOf(type) === "i64" && decimalOf(type) !== undefined;
+}
+
+/** The integers with `to` decimals next to one with `from` decimals, below and above it. */
+function rescaled(value: bigint, from: number, to: number): [below: bigint, above: bigint] {
+  if (to >= from) return [value * 10n ** BigInt(to - from), value * 10n ** BigInt(to - from)];
+  const divisor = 10n ** BigInt(from - to), quotient = value / divisor, rest = value % divisor;
+  return [rest < 0n ? quotient - 1n : quotient, rest > 0n ? quotient + 1n : quotient];
+}
+
+const isBounded = (type: string) => BOUNDED.has(type) || isShortDecimal(type);
+
 /** The column of which a side of a comparison has the values. */
 export function comparedColumn(
   side: Expr,
   context: Pick<QueryContext, "functions">,
 ): { index: number; type: string } | undefined {
-  if (side.kind === "column") return BOUNDED.has(side.type) || side.type === "FLOAT" ? side : undefined;
+  if (side.kind === "column") return isBounded(side.type) || side.type === "FLOAT" ? side : undefined;
   if (side.kind !== "call" || side.args.length !== 1) return undefined;
   const arg = side.args[0]!, isWidened = WIDENED[side.type]?.includes(arg.type) === true;
   if (!isWidened || context.functions.resolve(side.function).entry.name !== `cast_${side.type}`) return undefined;
@@ -53,7 +73,7 @@ function makeBound(
 ): Bound | undefined {
   const column = comparedColumn(side, context);
   // A FLOAT that is compared as such has another tolerance.
-  if (column === undefined || !BOUNDED.has(side.type)) return undefined;
+  if (column === undefined || !isBounded(side.type)) return undefined;
   const slack = (value: number | bigint, sign: number) =>
     typeof value === "number" && !INTEGERS.has(column.type)
       ? value + sign * (DOUBLE_SLACK + Math.abs(value) * 1e-15)
@@ -88,11 +108,15 @@ function boundOf(part: Expr, context: Pick<QueryContext, "functions">): Bound | 
   }
   if (part.args.length !== 2) return undefined;
   const swapped = left.kind === "constant";
-  const column = swapped ? right : left, value = valueOf(swapped ? left : right);
-  if (value === undefined) return undefined;
-  if (name === "=") return make(column, value, value);
-  if (name === "<" || name === "<=") return swapped ? make(column, value, undefined) : make(column, undefined, value);
-  if (name === ">" || name === ">=") return swapped ? make(column, undefined, value) : make(column, value, undefined);
+  const column = swapped ? right : left, constant = swapped ? left : right, given = valueOf(constant);
+  if (given === undefined) return undefined;
+  const [value, above] = isShortDecimal(column.type)
+    ? rescaled(BigInt(given), decimalOf(constant.type)!.scale, decimalOf(column.type)!.scale)
+    : [given, given];
+  if (typeof value === "bigint" && (value < -LONG_MAX || value >= LONG_MAX)) return undefined;
+  if (name === "=") return make(column, value, above);
+  if (name === "<" || name === "<=") return swapped ? make(column, value, undefined) : make(column, undefined, above);
+  if (name === ">" || name === ">=") return swapped ? make(column, undefined, above) : make(column, value, undefined);
   return undefined;
 }
 

@@ -123,7 +123,7 @@ export class ConstantCalls {
   private batchCall({ function: id, type }: Call, tags: readonly string[]): Prepared {
     const { context, space, arena } = this, { heap } = context;
     const { entry, types } = this.functions.resolve(id);
-    const { batch } = entry;
+    const batch = entry.batch ?? entry.wide;
     assert(batch !== undefined, `${id} has neither a kernel form nor a batch form`);
     const rows = tags.map(() => space.allocate(ROW_BYTES)), result = space.allocate(ROW_BYTES);
     return (call, args) => {

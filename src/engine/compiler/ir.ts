@@ -6,10 +6,11 @@
  *
  *     BOOLEAN BYTE SHORT CHAR INT IPv4 SYMBOL(code)    i32 (BOOLEAN 0 or 1; BYTE, SHORT sign-, CHAR zero-extended)
  *     LONG DATE TIMESTAMP TIMESTAMP_NS                 i64
+ *     DECIMAL of up to 18 digits, GEOHASH              i64
  *     FLOAT  f32      DOUBLE  f64
  *     text                                             i64: address | length << 32, negative is null
  *
- * 128-bit values have no IR: functions over them are `batch` functions.
+ * 128-bit values have no IR: functions over them are `batch` or `wide` functions.
  */
 import { type Form, NULL_TEXT, typeOf } from "../../types/mod.ts";
 

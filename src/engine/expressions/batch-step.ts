@@ -12,8 +12,8 @@ type BatchStep = Extract<StageStep, { kind: "batch" }>;
 
 export function batchStep(stage: Stage, { call: expr, args, out, isConstant }: BatchStep): Step {
   const { context, space, plan } = stage, { entry, types } = context.functions.resolve(expr.function);
-  assert(entry.batch !== undefined, `${expr.function} runs in a kernel or over batches`);
-  const { batch } = entry;
+  const batch = entry.batch ?? entry.wide;
+  assert(batch !== undefined, `${expr.function} runs in a kernel or over batches`);
   const constants = args.map(({ constant }) => constant && new ConstantColumn(context, space, constant));
   const buffer = new Buffer(space, expr.type);
   const arena = new TextArena(space);

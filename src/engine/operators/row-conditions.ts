@@ -17,7 +17,7 @@ import { formOf } from "../compiler/expression.ts";
 import { Workspace } from "../columns.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import { maskKernel } from "../compiler/mask.ts";
-import { type Bound, INTEGERS } from "../bounds.ts";
+import { type Bound, hasIntegers } from "../bounds.ts";
 import type { QueryContext } from "../contract.ts";
 import { type CompileOptions, conjuncts, fuse, isFusable } from "../expressions.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
@@ -119,7 +119,7 @@ class Condition implements RowCondition {
       if (isSingle) heap.f32[value / 4] = number;
       else heap.f64[value / 8] = number;
     };
-    if (condition.kind === "bounds" && !INTEGERS.has(type)) {
+    if (condition.kind === "bounds" && !hasIntegers(type)) {
       this.bound = condition.bound;
       return;
     }

@@ -14,7 +14,7 @@ import type { Rows } from "./base-plan.ts";
 import { GatheredRows } from "./gathered-rows.ts";
 import { codesOf } from "./lookup.ts";
 import type { Morsel } from "./morsel.ts";
-import { boundsOf, INTEGERS } from "../bounds.ts";
+import { boundsOf, hasIntegers } from "../bounds.ts";
 import { ScanReader } from "./scan.ts";
 
 /** After a segment of which many rows are left, this many are read without a test. */
@@ -86,7 +86,7 @@ export class SelectedRows {
     const bounds = boundsOf(predicates, context).filter(({ column }) => column < node.columnIds.length)
       .map((bound): ChunkBound => {
         const { type } = node.columns[bound.column]!;
-        return INTEGERS.has(type) ? { ...bound, integerBytes: typeOf(type).width } : bound;
+        return hasIntegers(type) ? { ...bound, integerBytes: typeOf(type).width } : bound;
       });
     const symbols = codesOf(source, predicates, context);
     // NULL is not found by codes.

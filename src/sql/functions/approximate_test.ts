@@ -9,7 +9,7 @@ const ROWS = 3000;
 for (const type of ["LONG", "DOUBLE"]) {
   Deno.test(`approx_percentile() of ${type}s counts many values at once as it counts single ones`, () => {
     const random = randomOf(SEED);
-    const entry = approximateFunctions.find(({ name, args }) => args[0].type === type && args.length === 3)!;
+    const entry = approximateFunctions.find(({ args }) => args[0].type === type && args.length === 3)!;
     assert(entry.aggregate?.kind === "batch");
     const { create } = entry.aggregate;
     const doubles = () =>

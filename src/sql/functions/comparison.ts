@@ -2,13 +2,13 @@
  * Comparison and logic, two-valued: null equals null, `<` and `>` with a null are false, `<=` and `>=` are true for two nulls.
  * DOUBLEs that differ by at most 1e-10 are equal.
  */
-import { f64, i32, i64, type IrNode, select, text } from "../../engine/compiler/ir.ts";
+import { f64, i32, i64, type IrNode, isNull, select, text } from "../../engine/compiler/ir.ts";
 import type { BatchColumn, BatchFunction, FunctionEntry } from "./entry.ts";
 import { DOUBLE_TOLERANCE, MIN32, MIN64, notNull, ONE32, ZERO32, ZERO64 } from "./nodes.ts";
 import { WIDE_BYTES, wideKernels } from "./wide-kernels.ts";
 
 type Compare = (a: IrNode, b: IrNode) => IrNode;
-interface Order {
+export interface Order {
   eq: Compare;
   lt: Compare;
   le: Compare;
@@ -27,7 +27,7 @@ const signed32: Order = {
   min: (a, b) => select(i32.ltS(a, b), a, b),
   max: (a, b) => select(i32.ltS(a, b), b, a),
 };
-const signed64: Order = {
+export const signed64: Order = {
   eq: i64.eq,
   lt: (a, b) => i32.and(i64.ltS(a, b), i64.ne(a, MIN64)),
   le: (a, b) => i32.and(i64.leS(a, b), i32.or(i64.ne(a, MIN64), i64.eq(b, MIN64))),
@@ -264,7 +264,8 @@ for (const type of ["UUID", "INTERVAL"]) {
 /** For wide types and types with parameters. */
 entries.push(
   entry("is_null", ["any"], "True if the value is null.", {
-    batch: ([a], out, rowCount) => {
+    emit: ([a], [type]) => isNull(a, type) ?? ZERO32,
+    wide: ([a], out, rowCount) => {
       for (let row = 0; row < rowCount; row++) out.values[row] = a.isNull(row) ? 1 : 0;
     },
   }),

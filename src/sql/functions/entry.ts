@@ -16,8 +16,8 @@ import type { Value } from "../../types/mod.ts";
  *     number     BYTE SHORT INT LONG FLOAT DOUBLE          integer   BYTE SHORT INT LONG
  *     time       DATE TIMESTAMP TIMESTAMP_NS
  *     wide       LONG256 BINARY GEOHASH(..) DECIMAL(..) DOUBLE[].. (batch and aggregates only)
- *     decimal    DECIMAL(..) of any digits (likewise)
- *     array      DOUBLE[].. of any dimensions (likewise)
+ *     decimal    DECIMAL(..) of any digits (`emit` takes up to 18)
+ *     array      DOUBLE[].. of any dimensions (batch and aggregates only)
  *
  * `emit` receives a SYMBOL argument of class "text" as a pair, and one of "SYMBOL", "any" and "same" as its code; a result of type
  * SYMBOL then uses the dictionary of the first such argument. `batch` always receives pairs.
@@ -79,6 +79,8 @@ export interface FunctionEntry {
   emit?: (args: IrNode[], types: string[]) => IrNode;
   /** Scalar, over columns. Text columns are pairs; results of text layout are made with `out.text`. */
   batch?: BatchFunction;
+  /** With `emit`: for arguments or results of more than 64 bits, over columns. */
+  wide?: BatchFunction;
   aggregate?: AggregateImplementation;
   /** Scalar, evaluated by the server before the engine runs, once for each statement. All arguments are constants. */
   served?: (server: ServerFacts, args: readonly Value[], at: number) => Value;

@@ -5,6 +5,7 @@
 
 /** Bytes that a text takes at most after a change, for each byte before: some letters of two bytes have counterparts of three. */
 const GROWTH = 2;
+const KEPT_BYTES_MAX = 1 << 20;
 const UNKNOWN = 0;
 const PLANE = 0x10000, LAST_CHARACTER = 0x10ffff;
 
@@ -17,8 +18,7 @@ export class LetterCase {
 
   /** The bytes from … to-1 of memory, which do not cut a character, after the change. Valid until the next call. */
   changed(memory: Uint8Array, from: number, to: number): Uint8Array {
-    if (GROWTH * (to - from) > this.target.length) this.target = new Uint8Array(2 * GROWTH * (to - from));
-    const { target } = this;
+    const target = this.targetOf(GROWTH * (to - from));
     let end = 0;
     for (let at = from; at < to;) {
       const first = memory[at++];
@@ -47,6 +47,13 @@ export class LetterCase {
       }
     }
     return target.subarray(0, end);
+  }
+
+  /** Of long texts, it is not kept. */
+  private targetOf(sizeBytes: number): Uint8Array {
+    if (sizeBytes <= this.target.length) return this.target;
+    const target = new Uint8Array(2 * sizeBytes);
+    return sizeBytes > KEPT_BYTES_MAX ? target : this.target = target;
   }
 
   private counterpart(code: number): number {

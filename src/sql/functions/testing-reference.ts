@@ -3,6 +3,7 @@
  * slow and simple, to compare kernels with.
  */
 import { LONG_MAX, type Value } from "../../types/mod.ts";
+import { decimalOf } from "../../types/wide.ts";
 
 /** For arguments that no statement can produce. */
 export const NOT_COMPARED = undefined as unknown as Value;
@@ -31,6 +32,7 @@ function whole(value: bigint, type: string): Value {
     case "IPv4":
       return Number(BigInt.asUintN(32, value)) || null;
     default: {
+      if (decimalOf(type) !== undefined) return value;
       const long = BigInt.asIntN(64, value);
       return long === -(2n ** 63n) ? null : long;
     }

@@ -14,7 +14,7 @@ import {
 } from "../../types/array-text.ts";
 import { formatValue } from "../../types/format/mod.ts";
 import { formatHex } from "../../types/format/numbers.ts";
-import { arrayDimensions, decimalOf, geohashBits, parseBinary, parseGeohash, parseLong256 } from "../../types/wide.ts";
+import { arrayDimensions, geohashBits, parseBinary, parseGeohash, parseLong256 } from "../../types/wide.ts";
 import type {
   BatchAggregateState,
   BatchColumn,
@@ -95,20 +95,16 @@ const base = { nulls: "custom", volatility: "immutable" } as const;
 function equality(whenEqual: boolean): BatchFunction {
   return ([a, b], out, rowCount) => {
     const isText = layoutOf(a.type) === "text";
-    const from = decimalOf(a.type), to = decimalOf(b.type);
-    const powers = from && to
-      ? [to.scale - from.scale, from.scale - to.scale].map((n) => 10n ** BigInt(Math.max(0, n)))
-      : [1n, 1n];
     for (let row = 0; row < rowCount; row++) {
       const nullA = a.isNull(row), nullB = b.isNull(row);
       let equal = nullA === nullB;
       // Geohashes of different lengths are different, and so are arrays of different dimensions.
-      if (equal && !nullA && a.type !== b.type && from === undefined) equal = false;
+      if (equal && !nullA && a.type !== b.type) equal = false;
       else if (equal && !nullA) {
         if (isText) {
           const x = a.bytes(row)!, y = b.bytes(row)!;
           equal = x.length === y.length && x.every((byte, i) => byte === y[i]);
-        } else equal = wideValue(a, row) * powers[0] === wideValue(b, row) * powers[1];
+        } else equal = wideValue(a, row) === wideValue(b, row);
       }
       out.values[row] = equal === whenEqual ? 1 : 0;
     }
@@ -531,7 +527,7 @@ const dimensionsOf = (type: string): number | undefined => arrayDimensions(type)
 
 const sameTypes: FunctionEntry["check"] = (_, types) =>
   types[0] === types[1] ||
-    [decimalOf, geohashBits, dimensionsOf].some((kind) => types.every((type) => kind(type) !== undefined))
+    [geohashBits, dimensionsOf].some((kind) => types.every((type) => kind(type) !== undefined))
     ? undefined
     : { message: `${types[0]} and ${types[1]} cannot be compared` };
 
@@ -540,17 +536,6 @@ export const wideFunctions: FunctionEntry[] = [
   ...long256Sums,
   ...shapedCasts,
   ...binaryFunctions,
-  {
-    ...base,
-    name: "is_null",
-    args: [{ name: "value", type: "wide" }],
-    returns: "BOOLEAN",
-    summary: "True if the value is null.",
-    examples: [],
-    batch: ([column], out, rowCount) => {
-      for (let row = 0; row < rowCount; row++) out.values[row] = column.isNull(row) ? 1 : 0;
-    },
-  },
   ...["=", "!="].map((name): FunctionEntry => ({
     ...base,
     name,
