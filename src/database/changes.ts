@@ -217,7 +217,8 @@ export class RowChanges {
     if (timesAt !== undefined) {
       const shown = this.transaction?.show([tableId]);
       if (shown !== undefined) return shown.then(() => this.append(target));
-      checkOrder(rows.map((row) => row[time] as bigint), timesAt, table.timestampMax);
+      const order = new RowOrder(timesAt, table.timestampMax);
+      for (const row of rows) order.check(row[time] as bigint);
     }
     this.countWritten(rows.length);
     const adding = this.transaction === undefined
@@ -226,8 +227,17 @@ export class RowChanges {
     return adding === undefined ? rows.length : adding.then(() => rows.length);
   }
 
-  private async appendQuery({ tableId, columnIds, plan }: ChangedTable, types: string[]): Promise<number> {
-    const { core, transaction } = this, run = await this.run.run(plan, types);
+  private async appendQuery(target: ChangedTable, types: string[]): Promise<number> {
+    const { tableId, columnIds, plan, at, timesAt } = target, { core, transaction } = this;
+    let order: RowOrder | undefined;
+    if (timesAt !== undefined) {
+      await transaction?.show([tableId]);
+      order = new RowOrder(timesAt, this.tableOf(tableId, at).timestampMax);
+    }
+    const made = await this.run.run(plan, types), { timestampId } = this.tableOf(tableId, at).schema;
+    const run: ExecutionRun = order === undefined
+      ? made
+      : { chunks: inOrder(made.chunks, columnIds, timestampId, order), totalRows: () => made.totalRows() };
     if (transaction !== undefined) {
       return await this.streamInto(transaction, () => Promise.resolve(tableId), run, columnIds);
     }
@@ -336,16 +346,38 @@ function newColumnIds(table: NewTable): number[] {
   return table.columns.map((_, index) => index);
 }
 
-/** @throws {SqlError} at the first time before `latest`, or before the one of a row before it. */
-function checkOrder(times: readonly bigint[], timesAt: readonly number[], latest: bigint | null): void {
-  times.forEach((time, row) => {
-    if (latest !== null && time < latest) {
+/** The order of time, in which a table without partitions accepts rows. */
+class RowOrder {
+  private row = 0;
+
+  /** `timesAt`: positions of the rows' times in the statement. `latest`: the time of the table's last row. */
+  constructor(private readonly timesAt: readonly number[], private latest: bigint | null) {}
+
+  /** @throws {SqlError} if the time of the next row is before that of the last one */
+  check(time: bigint): void {
+    if (this.latest !== null && time < this.latest) {
       throw new SqlError(
         "the row is older than the table's last row: a table without partitions accepts rows only in the order of time",
-        timesAt[row]!,
+        this.timesAt[this.row]!,
         SQLSTATE.invalidParameter,
       );
     }
-    latest = time;
-  });
+    this.latest = time;
+    this.row++;
+  }
+}
+
+/** Checks the rows of each chunk before it is used. */
+async function* inOrder(
+  chunks: ExecutionRun["chunks"],
+  columnIds: number[],
+  timestampId: number,
+  order: RowOrder,
+): ExecutionRun["chunks"] {
+  for await (const chunk of chunks) {
+    const { columns, rowCount } = unpackAppendBatch(chunk.bytes, columnIds);
+    const { values } = columns.find(({ columnId }) => columnId === timestampId)!;
+    for (const time of new BigInt64Array(values.buffer, values.byteOffset, rowCount)) order.check(time);
+    yield chunk;
+  }
 }
