@@ -123,8 +123,8 @@ Deno.test("another client's request ends the wait", { ignore }, async () => {
 Deno.test("an answer waits for a client that does not read", { ignore }, async () => {
   const { client, server } = await connect();
   const piece = new Uint8Array(10_000).map((_, at) => at), count = 2_000;
+  let waits = 0, isWritten = false;
   const write = async () => {
-    let waits = 0;
     for (let k = 0; k < count; k++) {
       for (let at = 0; at < piece.length;) {
         const writing = server.write(piece.subarray(at));
@@ -135,17 +135,18 @@ Deno.test("an answer waits for a client that does not read", { ignore }, async (
       if (k % 50 === 49) await new Promise((resolve) => setTimeout(resolve, 0));
     }
     await server.closeWrite();
-    return waits;
+    isWritten = true;
   };
   const writing = write();
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  while (waits === 0 && !isWritten) await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.ok(waits > 0);
   const into = new Uint8Array(65_536);
   let size = 0;
   for (let read; (read = await client.read(into)) !== null; size += read) {
     for (let at = 0; at < read; at += 997) assert.equal(into[at], (size + at) % piece.length & 255);
   }
   assert.equal(size, piece.length * count);
-  assert.ok(await writing > 0);
+  await writing;
   client.close();
   server.close();
 });
