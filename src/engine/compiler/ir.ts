@@ -127,7 +127,6 @@ export const f64 = {
   promote: (a: IrNode): IrNode => node("f64.promote_f32", "f64", [a]),
   convertI32: (a: IrNode): IrNode => node("f64.convert_i32_s", "f64", [a]),
   convertI64: (a: IrNode): IrNode => node("f64.convert_i64_s", "f64", [a]),
-  convertI32U: (a: IrNode): IrNode => node("f64.convert_i32_u", "f64", [a]),
   reinterpret: (a: IrNode): IrNode => node("f64.reinterpret_i64", "f64", [a]),
 };
 

@@ -182,10 +182,6 @@ export class KernelWriter {
     return { node: input(index, type), local };
   }
 
-  setLaneLocal(node: IrNode, local: number): void {
-    this.lanes[node.value as number] = local;
-  }
-
   /** Evaluates the node once for each row, after the predicate, for several uses. */
   derive(node: IrNode): IrNode {
     if (node.op === "input" || node.op.endsWith(".const")) return node;
