@@ -228,16 +228,8 @@ export class RowChanges {
   }
 
   private async appendQuery(target: ChangedTable, types: string[]): Promise<number> {
-    const { tableId, columnIds, plan, at, timesAt } = target, { core, transaction } = this;
-    let order: RowOrder | undefined;
-    if (timesAt !== undefined) {
-      await transaction?.show([tableId]);
-      order = new RowOrder(timesAt, this.tableOf(tableId, at).timestampMax);
-    }
-    const made = await this.run.run(plan, types), { timestampId } = this.tableOf(tableId, at).schema;
-    const run: ExecutionRun = order === undefined
-      ? made
-      : { chunks: inOrder(made.chunks, columnIds, timestampId, order), totalRows: () => made.totalRows() };
+    const { tableId, columnIds, plan, timesAt } = target, { core, transaction } = this;
+    const run = await (timesAt === undefined ? this.run.run(plan, types) : this.runInOrder(target, timesAt, types));
     if (transaction !== undefined) {
       return await this.streamInto(transaction, () => Promise.resolve(tableId), run, columnIds);
     }
@@ -254,6 +246,17 @@ export class RowChanges {
         });
       },
     );
+  }
+
+  private async runInOrder(
+    { tableId, columnIds, plan, at }: ChangedTable,
+    timesAt: readonly number[],
+    types: string[],
+  ): Promise<ExecutionRun> {
+    await this.transaction?.show([tableId]);
+    const { schema, timestampMax } = this.tableOf(tableId, at), order = new RowOrder(timesAt, timestampMax);
+    const run = await this.run.run(plan, types);
+    return { chunks: inOrder(run.chunks, columnIds, schema.timestampId, order), totalRows: () => run.totalRows() };
   }
 
   /**

@@ -1,10 +1,9 @@
 /** Finds what a plan reads and estimates its work. */
-import { type FunctionRegistry, type PostedPlan, scansOf } from "../engine/mod.ts";
+import { type FunctionRegistry, hasKernel, type PostedPlan, scansOf } from "../engine/mod.ts";
 import { conjuncts, scanMarks } from "../sql/mod.ts";
 import { type AggregateNode, childrenOf, type Expr, isEquality, type LatestNode, type LimitNode } from "../sql/plan.ts";
 import type { Plan, ScanNode, ScanReading } from "../sql/plan.ts";
 import type { Catalogue, ScanSource } from "../storage/contract.ts";
-import { typeOf } from "../types/mod.ts";
 
 /** The segments of the current snapshots for every scan, by its id. */
 export function resolveSources(plan: PostedPlan, catalogue: Catalogue): ScanSource[] {
@@ -213,11 +212,7 @@ function keysOf({ keys, input }: LatestNode, { dictionaries }: ScanSource): numb
 }
 
 function isOfKernels(expr: Expr, functions: FunctionRegistry): boolean {
-  if (expr.kind === "call") {
-    const { entry, types } = functions.resolve(expr.function);
-    const isWide = entry.wide !== undefined && [expr.type, ...types].some((type) => typeOf(type).form === undefined);
-    if (entry.emit === undefined || isWide) return false;
-  }
+  if (expr.kind === "call" && !hasKernel(expr, { functions })) return false;
   return childrenOf(expr).every((child) => isOfKernels(child, functions));
 }
 

@@ -19,6 +19,7 @@ export {
   type Calls,
   type Grouping,
   type GroupSpec,
+  hasKernel,
   nodeCalls,
   type PhysicalPlan,
   physicalPlan,

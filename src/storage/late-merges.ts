@@ -8,10 +8,11 @@ import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import { align } from "./bytes.ts";
 import { HeapFullError, SHARED_WORD } from "./heap.ts";
 import type { MemoryBlock, WriterMemory } from "./memory.ts";
-import type { MergedStats, MergeOrder, Mergers, SharedColumn } from "./mergers.ts";
+import type { Mergers, SharedColumn } from "./mergers.ts";
 import type { TableSchema } from "./contract.ts";
 import type { Rows } from "./rows.ts";
 import type { Segment } from "./segment.ts";
+import type { PreparedMerge, SegmentMaker } from "./segment-maker.ts";
 
 /** Segments that are offered at a time. */
 const OFFERED_MAX = 4;
@@ -32,31 +33,13 @@ export interface LateRange {
   readonly to: number;
 }
 
-/** What another thread needs for a merge, and what the table makes of its result. */
-export interface PreparedMerge {
-  readonly order: MergeOrder;
-  readonly reads: readonly MemoryBlock[];
-  /** New memory. */
-  readonly writes: readonly MemoryBlock[];
-  finish(stats: MergedStats): Segment[];
-}
-
 /** The table of the rows. */
 export interface MergingTable {
   readonly schema: TableSchema;
   readonly moves: { readonly isRead: boolean };
   /** Merges rows [from, to) with the segment. */
   mergeInto(segment: Segment, rows: Rows, from: number, to: number): Segment[];
-  readonly maker: {
-    /** Allocates the memory for a merge. `shared`: the rows in shared memory, by column id. Undefined if there is too little memory. */
-    prepareMerge(
-      segment: Segment,
-      rows: Rows,
-      shared: readonly (SharedColumn | undefined)[],
-      from: number,
-      to: number,
-    ): PreparedMerge | undefined;
-  };
+  readonly maker: Pick<SegmentMaker, "prepareMerge">;
 }
 
 /** Replaces segments of a table, in ascending order, by their indexes before the change. */

@@ -10,7 +10,6 @@ import type { DataFiles } from "./datafile.ts";
 import type { SymbolTable } from "./dictionary.ts";
 import { HeapFullError, type SharedHeap } from "./heap.ts";
 import { addedKey, keyColumns, keyReader, missingKey } from "./keys.ts";
-import type { PreparedMerge } from "./late-merges.ts";
 import type { MemoryBlock } from "./memory.ts";
 import { cut, insertedRows, mergedRuns, partSizes, rowCountOf, type Run, textBytesOf } from "./merge.ts";
 import type { MergedStats, MergeOrder, SharedColumn } from "./mergers.ts";
@@ -35,6 +34,15 @@ export interface SegmentOwner {
   readonly directory: string;
   newUid(): number;
   dictionary(columnId: number): SymbolTable;
+}
+
+/** What another thread needs for a merge, and what the table makes of its result. */
+export interface PreparedMerge {
+  readonly order: MergeOrder;
+  readonly reads: readonly MemoryBlock[];
+  /** New memory. */
+  readonly writes: readonly MemoryBlock[];
+  finish(stats: MergedStats): Segment[];
 }
 
 export class SegmentMaker {
@@ -179,6 +187,7 @@ export class SegmentMaker {
     return { values: new Uint8Array(codes.buffer) };
   }
 
+  /** Allocates the memory for a merge. `shared`: the rows in shared memory, by column id. Undefined if there is too little memory. */
   prepareMerge(
     segment: Segment,
     rows: Rows,

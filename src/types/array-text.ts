@@ -73,13 +73,24 @@ export function writeArray(
   return at;
 }
 
-export function formatArray(array: Uint8Array, work: ArrayWork = FREE): string {
-  let bytes = new Uint8Array(0);
+/** Of short texts, which are used again. */
+let shortText = new Uint8Array(4096);
+const SHORT_TEXT_MAX = 1 << 16;
+
+/** The text as bytes, valid until the next call. */
+export function arrayText(array: Uint8Array, work: ArrayWork = FREE): Uint8Array {
+  let bytes = shortText;
   const end = writeArray(array, (sizeBytes) => {
     work.poll();
-    return bytes = grown(bytes, sizeBytes, work);
+    bytes = grown(bytes, sizeBytes, work);
+    if (bytes.length <= SHORT_TEXT_MAX) shortText = bytes;
+    return bytes;
   }, 0);
-  return new TextDecoder().decode(bytes.subarray(0, end));
+  return bytes.subarray(0, end);
+}
+
+export function formatArray(array: Uint8Array, work: ArrayWork = FREE): string {
+  return new TextDecoder().decode(arrayText(array, work));
 }
 
 function grown(bytes: Uint8Array<ArrayBuffer>, sizeBytes: number, work: ArrayWork): Uint8Array<ArrayBuffer> {

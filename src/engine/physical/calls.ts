@@ -3,9 +3,9 @@ import { childrenOf, type Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { NO_DICTIONARY } from "../columns.ts";
-import { formOf } from "../compiler/expression.ts";
 import type { FunctionRegistry } from "../contract.ts";
 import { isFusable, isPerEntry } from "../expressions/rules.ts";
+import { hasKernel } from "./functions.ts";
 import { stagePlan } from "./stages.ts";
 
 /** The functions in an operator's expressions that its kernels do not compute. */
@@ -51,7 +51,7 @@ function callsFor(
   const visit = (expr: Expr, inEntry: boolean): void => {
     const isEntry = inEntry ||
       isPerEntry(expr, plan.types, plan.dictionaries, { functions }, { expectedRows });
-    if (isEntry && expr.kind === "call" && !hasKernel(expr, functions)) perSymbol.add(nameOf(expr, functions));
+    if (isEntry && expr.kind === "call" && !hasKernel(expr, { functions })) perSymbol.add(nameOf(expr, functions));
     for (const child of childrenOf(expr)) visit(child, isEntry);
   };
   for (const step of plan.steps) {
@@ -63,14 +63,7 @@ function callsFor(
   return { batch: [...batch], perSymbol: [...perSymbol] };
 }
 
-type Call = Expr & { kind: "call" };
-
-function hasKernel({ function: id, type }: Call, functions: FunctionRegistry): boolean {
-  const { entry, types } = functions.resolve(id);
-  return entry.emit !== undefined && [type, ...types].every((each) => formOf(each) !== undefined);
-}
-
-function nameOf({ function: id }: Call, functions: FunctionRegistry): string {
+function nameOf({ function: id }: Expr & { kind: "call" }, functions: FunctionRegistry): string {
   return functions.resolve(id).entry.name;
 }
 

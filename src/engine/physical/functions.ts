@@ -1,8 +1,15 @@
 /** Properties of the functions in expressions and aggregates. */
 import { type AggregateCall, childrenOf, type Expr } from "../../sql/plan.ts";
+import { formOf } from "../compiler/expression.ts";
 import type { PlanFacts } from "./facts.ts";
 
 type Functions = Pick<PlanFacts, "functions">;
+
+/** True if kernels compute the call. Otherwise it runs over batches. */
+export function hasKernel({ function: id, type }: Expr & { kind: "call" }, { functions }: Functions): boolean {
+  const { entry, types } = functions.resolve(id);
+  return entry.emit !== undefined && [type, ...types].every((each) => formOf(each) !== undefined);
+}
 
 /** True if each evaluation may give a different value. */
 export function isVolatile(expr: Expr, facts: Functions): boolean {

@@ -18,6 +18,7 @@ import { windowWay } from "./window.ts";
 export type { PlanFacts } from "./facts.ts";
 export { nodeCalls } from "./node-calls.ts";
 export type { Calls } from "./calls.ts";
+export { hasKernel } from "./functions.ts";
 export type { Grouping, GroupSpec, PhysicalPlan, SpillWay } from "./plan.ts";
 
 export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {

@@ -5,11 +5,11 @@
 import { childrenOf, type Expr } from "../../sql/plan.ts";
 import type { Dictionary } from "../../storage/contract.ts";
 import { layoutOf, type Value } from "../../types/mod.ts";
-import { columnsOf, exprKey, formOf, isEmittable, mapChildren } from "../compiler/expression.ts";
+import { columnsOf, exprKey, isEmittable, mapChildren } from "../compiler/expression.ts";
 import type { FunctionRegistry } from "../contract.ts";
 import type { CompileOptions } from "../expressions/options.ts";
 import { dictionaryOf, isPerEntry } from "../expressions/rules.ts";
-import { isVolatile } from "./functions.ts";
+import { hasKernel, isVolatile } from "./functions.ts";
 
 /** A column: an input, or (numbered after the inputs) the result of a step. */
 export type Slot = number;
@@ -158,10 +158,8 @@ class Planner {
 
   private fusedOrMade(expr: Expr): Expr {
     if (expr.kind === "call") {
-      const { entry, types } = this.facts.functions.resolve(expr.function);
-      const hasKernel = entry.emit !== undefined && formOf(expr.type) !== undefined &&
-        types.every((type) => formOf(type) !== undefined);
-      if (hasKernel) {
+      if (hasKernel(expr, this.facts)) {
+        const { entry } = this.facts.functions.resolve(expr.function);
         const isCondition = entry.name === "and" || entry.name === "or";
         const args = isCondition
           ? this.sides(expr.args, entry.name === "or")

@@ -386,7 +386,7 @@ export class RowText {
   }
 
   private wide(row: number): Uint8Array | undefined {
-    const text = textOfWide(this.column, row, this.context);
+    const text = textOfWide(this.column, row);
     return text === undefined ? undefined : encoder.encode(text);
   }
 }

@@ -4,14 +4,7 @@ import { Pace } from "./pace.ts";
 import { wordsOf } from "./instant-words.ts";
 import { HALF, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 import { layoutOf, LONG_MAX, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
-import {
-  type ArrayWork,
-  encodeArray,
-  formatArray,
-  inBrackets,
-  parseArray,
-  writeArray,
-} from "../../types/array-text.ts";
+import { arrayText, type ArrayWork, encodeArray, inBrackets, parseArray } from "../../types/array-text.ts";
 import { formatValue } from "../../types/format/mod.ts";
 import { formatHex } from "../../types/format/numbers.ts";
 import { arrayDimensions, geohashBits, parseBinary, parseGeohash, parseLong256 } from "../../types/wide.ts";
@@ -33,31 +26,10 @@ export function wideValue(column: BatchColumn, row: number): bigint {
   return order === "unsigned" ? value : BigInt.asIntN(64 * words, value);
 }
 
-export function textOfWide(column: BatchColumn, row: number, context: FunctionContext): string | undefined {
+/** Not of arrays. */
+export function textOfWide(column: BatchColumn, row: number): string | undefined {
   if (column.isNull(row)) return undefined;
-  if (arrayDimensions(column.type) > 0) return formatArray(column.bytes(row)!, arrayWork(context));
   return formatValue(wideValue(column, row) as Value, column.type) ?? undefined;
-}
-
-/** Of short texts of arrays. */
-let shortTexts = new Uint8Array(4096);
-const SHORT_TEXTS_MAX = 1 << 16;
-
-/** The text of an array as bytes, valid until the next call. Undefined for NULL. */
-function textOfArray(column: BatchColumn, row: number, { memory, poll }: FunctionContext): Uint8Array | undefined {
-  const array = column.bytes(row);
-  if (array === undefined) return undefined;
-  let bytes = shortTexts;
-  const end = writeArray(array, (sizeBytes) => {
-    poll();
-    if (sizeBytes <= bytes.length) return bytes;
-    memory.need(2 * sizeBytes);
-    const larger = new Uint8Array(2 * sizeBytes);
-    larger.set(bytes);
-    if (larger.length <= SHORT_TEXTS_MAX) shortTexts = larger;
-    return bytes = larger;
-  }, 0);
-  return bytes.subarray(0, end);
 }
 
 const ZERO = "0".charCodeAt(0), LOWER_X = "x".charCodeAt(0), LONG256_WORDS = 8;
@@ -570,9 +542,13 @@ export const wideFunctions: FunctionEntry[] = [
     check: (_, types) => (types[0] === "BINARY" ? { message: `BINARY has no ${to}` } : undefined),
     batch: ([column], out, rowCount, context) => {
       if (column.type === "LONG256") return long256Texts(column, out, rowCount, context);
-      const isArray = arrayDimensions(column.type) > 0;
+      const isArray = arrayDimensions(column.type) > 0, work = arrayWork(context);
+      const arrayAt = (row: number) => {
+        const array = column.bytes(row);
+        return array && arrayText(array, work);
+      };
       for (let row = 0; row < rowCount; row++) {
-        out.setText(row, isArray ? textOfArray(column, row, context) : textOfWide(column, row, context));
+        out.setText(row, isArray ? arrayAt(row) : textOfWide(column, row));
         if ((row & 4095) === 4095) context.poll();
       }
     },
