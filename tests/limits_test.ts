@@ -331,16 +331,18 @@ Deno.test("different statements leave little garbage in the main thread's heap",
     return dataset![0]![0] as number;
   };
   const start = await heapBytes();
-  let most = 0;
+  let sum = 0;
   for (let k = 0; k < 2_000; k++) {
     await exec(
       server,
       `select x + ${k} a${k}, sum(x) over () c from long_sequence(9) where x <> ${k} order by x % ${k + 1}`,
     );
-    if (k % 100 === 99) most = Math.max(most, await heapBytes() - start);
+    if (k % 20 === 19) sum += await heapBytes() - start;
   }
-  // 46 to 49 MiB, and 67 to 70 without --heap-growing-percent.
-  assert.ok(most < 58 << 20, `${most >> 20} MiB`);
+  // The mean, because the highest of some samples depends on when they are taken. 28 to 31 MiB, idle or busy, and 56 to 58 without
+  // --heap-growing-percent.
+  const mean = sum / 100;
+  assert.ok(mean < 40 << 20, `${Math.round(mean) >> 20} MiB`);
 });
 
 Deno.test({
