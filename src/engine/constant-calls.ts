@@ -110,7 +110,7 @@ export class ConstantCalls {
     const inputs = wasmTypes.map((type) => ({ kind: "constant", type, value: 0 }) as const);
     const node = emitCall(entry, wasmTypes.map((type, k) => input(k, type)), types, expr.type, () => false);
     const kernel = projectKernel(heap.memory, inputs, undefined, [{ kind: "value", form: formOf(expr.type)!, node }]);
-    const bound = new BoundKernel(kernel.run, kernel.cells, inputs, context, space, kernel.cells.count);
+    const bound = new BoundKernel(kernel, inputs, context, space);
     const address = space.allocate(ROW_BYTES);
     bound.setI32(bound.cells.out0, address);
     return (_, args) => {

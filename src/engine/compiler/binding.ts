@@ -2,21 +2,24 @@
 import { SHARED_WORD } from "../../storage/heap.ts";
 import type { Workspace } from "../columns.ts";
 import type { QueryContext, Vector } from "../contract.ts";
+import type { CompiledKernel } from "./aggregate.ts";
 import type { ChangedInputs, Input } from "./expression.ts";
 import { CANCELLED, type Kernel, KERNEL_CELLS } from "./kernel.ts";
 
 export class BoundKernel {
+  readonly kernel: Kernel;
+  readonly cells: Record<string, number>;
   readonly block: number;
 
   constructor(
-    readonly kernel: Kernel,
-    readonly cells: Record<string, number>,
+    { run, cells }: CompiledKernel,
     private readonly inputs: readonly Input[],
     private readonly context: QueryContext,
     space: Workspace,
-    cellCount: number,
   ) {
-    this.block = space.allocate(cellCount * 8);
+    this.kernel = run;
+    this.cells = cells;
+    this.block = space.allocate(cells.count * 8);
     this.setI32(KERNEL_CELLS.cancel, context.cancelWord);
     inputs.forEach((input, k) => {
       const cell = KERNEL_CELLS.firstInput + 2 * k;

@@ -79,12 +79,18 @@ class HashTable {
 
   /**
    * Sets `record` to the record of the key `words`. If it is new, `whenNew` fills in what follows the key. `copyTexts`:
-   * copies the texts' bytes.
+   * copies the texts' bytes. `hash`: the upper half of the key's hash, if it is known.
    */
-  find(words: readonly IrNode[], row: number, copyTexts: boolean, whenNew: () => void): void {
+  find(
+    words: readonly IrNode[],
+    row: number,
+    copyTexts: boolean,
+    whenNew: () => void,
+    hash = i32.wrap(i64.shrU(hashOf(words, this.texts), i64.const(32n))),
+  ): void {
     const { writer } = this;
     const { code } = writer;
-    writer.lower(i32.wrap(i64.shrU(hashOf(words, this.texts), i64.const(32n))));
+    writer.lower(hash);
     code.tee(this.hash).get(this.mask).op("i32.and").set(this.place);
     code.block((found) =>
       code.loop((again) => {
@@ -242,6 +248,53 @@ export function hashMergeKernel(
         code.get(table.record).get(from).i32(stride).memoryCopy();
         code.i32(1).set(isNew);
       });
+      code.get(isNew).op("i32.eqz").if(() => records.merge(table.record, from));
+    });
+    table.save();
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells: cells as unknown as Record<string, number> };
+  });
+}
+
+/**
+ * Adds groups of a range to the table of a partition. Rows are buckets of the range's table, which tell the hashes. Records of the partition have
+ * the number of their first row after the states of the range's records, which is the last of `aggregates`; texts are copied. Extra cells: list (the
+ * buckets), later (the range's records), firstNumber (of these).
+ */
+export function partMergeKernel(
+  memory: WebAssembly.Memory,
+  texts: readonly boolean[],
+  aggregates: readonly AggregateShape[],
+): CompiledKernel {
+  return kernelCache(memory).get(`partMerge|${texts}|${aggregateKey(withoutArgs(aggregates))}`, () => {
+    const writer = new KernelWriter(memory, []);
+    const { code } = writer;
+    const cells = { ...hashCells(writer), list: writer.cell(), later: writer.cell(), firstNumber: writer.cell() };
+    cells.count = writer.cellCount;
+    const [list, later, firstNumber] = [cells.list, cells.later, cells.firstNumber].map((cell) =>
+      writer.loadCell("i32", cell)
+    );
+    const merged = withoutArgs(aggregates.slice(0, -1)), stride = strideOf(texts.length, merged);
+    const table = new HashTable(writer, cells, strideOf(texts.length, aggregates), texts);
+    const records = new Records(writer, merged, texts.length);
+    const words = texts.map(() => writer.local("i64")), hash = writer.local("i32");
+    const bucket = code.local("i64"), index = code.local("i32"), from = code.local("i32"), isNew = code.local("i32");
+    const keyBytes = 8 * texts.length;
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(list).get(row).i32(3).op("i32.shl").op("i32.add").memory("i64.load").tee(bucket);
+      code.op("i32.wrap_i64").set(hash.local);
+      code.get(bucket).i64(32n).op("i64.shr_u").op("i32.wrap_i64").i32(1).op("i32.sub").tee(index);
+      code.i32(stride).op("i32.mul").get(later).op("i32.add").set(from);
+      words.forEach(({ local }, k) => code.get(from).memory("i64.load", 8 * k).set(local));
+      code.i32(0).set(isNew);
+      table.find(words.map(({ node }) => node), row, true, () => {
+        if (stride > keyBytes) {
+          code.get(table.record).i32(keyBytes).op("i32.add").get(from).i32(keyBytes).op("i32.add");
+          code.i32(stride - keyBytes).memoryCopy();
+        }
+        code.get(table.record).get(firstNumber).get(index).op("i32.add").op("i64.extend_i32_u");
+        code.memory("i64.store", stride).i32(1).set(isNew);
+      }, hash.node);
       code.get(isNew).op("i32.eqz").if(() => records.merge(table.record, from));
     });
     table.save();

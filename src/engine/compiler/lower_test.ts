@@ -113,7 +113,7 @@ Deno.test("lanes and scalar code give the same bits, for every node and form", (
     const node = tree(FORM_TYPE[form], 4);
     assert.ok(isLaneable(node, () => true));
     const compiled = projectKernel(heap.memory, inputs, undefined, [{ kind: "value", node, form }]);
-    const kernel = new BoundKernel(compiled.run, compiled.cells, inputs, context, space, compiled.cells.count);
+    const kernel = new BoundKernel(compiled, inputs, context, space);
     kernel.setColumns(columns);
     const width = FORM_WIDTH[form];
     kernel.setI32(compiled.cells.out0, target);

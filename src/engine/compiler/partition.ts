@@ -5,7 +5,7 @@
  */
 import type { FusedAggregate } from "../../sql/functions/entry.ts";
 import { type AggregateShape, type CompiledKernel, type KeyShape } from "./aggregate.ts";
-import { hashOf } from "./hash-groups.ts";
+import { BUCKET_BYTES, hashOf } from "./hash-groups.ts";
 import type { Input } from "./expression.ts";
 import { f32, f64, i32, i64, input, type IrNode, type WasmType } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
@@ -132,6 +132,33 @@ export function partNumbersKernel(
   return { kernel, inputs };
 }
 
+/**
+ * Divides the buckets of a hash table by the upper bits of their hashes, without the empty ones: with `write`, where `cursors` point (see
+ * `scatterKernel`), otherwise it counts them. Rows are buckets. Cells: buckets, cursors.
+ */
+export function scatterBucketsKernel(memory: WebAssembly.Memory, bits: number, write: boolean): CompiledKernel {
+  return kernelCache(memory).get(`scatterBuckets${bits}${write}`, () => {
+    const writer = new KernelWriter(memory, []);
+    const { code } = writer;
+    const cells: Record<string, number> = { buckets: writer.cell(), cursors: writer.cell() };
+    cells.count = writer.cellCount;
+    const buckets = writer.loadCell("i32", cells.buckets), cursors = writer.loadCell("i32", cells.cursors);
+    const bucket = code.local("i64"), cursor = code.local("i32"), at = code.local("i32");
+    writer.scalarRows(undefined, [], (row) => {
+      code.get(buckets).get(row).i32(3).op("i32.shl").op("i32.add").memory("i64.load").tee(bucket).op("i64.eqz").op(
+        "i32.eqz",
+      ).if(() => {
+        code.get(cursors).get(bucket).op("i32.wrap_i64").i32(32 - bits).op("i32.shr_u");
+        code.i32(2).op("i32.shl").op("i32.add").tee(cursor).memory("i32.load").set(at);
+        if (write) code.get(at).get(bucket).memory("i64.store");
+        code.get(cursor).get(at).i32(write ? BUCKET_BYTES : 1).op("i32.add").memory("i32.store");
+      });
+    });
+    code.get(writer.end);
+    return { bytes: writer.finish(), cells };
+  });
+}
+
 /** Not an SQL function: the number of a group's first row, set when the group is created. */
 const FIRST_ROW: FusedAggregate = {
   kind: "fused",
@@ -141,6 +168,11 @@ const FIRST_ROW: FusedAggregate = {
   merge: ([first]) => [first],
   finish: ([first]) => first,
 };
+
+/** `initial`: the number, unless the kernel that makes records writes it. */
+export function firstRowShape(initial?: IrNode): AggregateShape {
+  return { aggregate: FIRST_ROW, id: "first row", types: [], args: [], initial: initial && [initial] };
+}
 
 /**
  * Keys and aggregates over written rows, with the first row's number as the last aggregate. `base` is the constant
@@ -167,13 +199,7 @@ export function overWrittenRows(
         ...aggregate,
         args: aggregate.args.map((arg) => argument.get(shapeOf(arg))!),
       })),
-      {
-        aggregate: FIRST_ROW,
-        id: "first row",
-        types: [],
-        args: [],
-        initial: [i64.add(i64.and(word(count - 1), i64.const(0xFFFFFFFFn)), input(base, "i64"))],
-      },
+      firstRowShape(i64.add(i64.and(word(count - 1), i64.const(0xFFFFFFFFn)), input(base, "i64"))),
     ],
     base,
   };

@@ -39,7 +39,7 @@ export function kernelStep(stage: Stage, { predicates, outputs, rowIdColumn }: K
   let bound: BoundKernel | undefined;
   if (kernelOutputs.length > 0 || predicate !== undefined) {
     const kernel = projectKernel(context.heap.memory, compiler.inputs, predicate, kernelOutputs.map((o) => o.output));
-    bound = new BoundKernel(kernel.run, kernel.cells, compiler.inputs, context, space, kernel.cells.count);
+    bound = new BoundKernel(kernel, compiler.inputs, context, space);
   }
   const filled = new Map<Slot, number>();
   const outBuffers = kernelOutputs.map(({ slot }) => buffers.get(slot)!);

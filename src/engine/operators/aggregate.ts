@@ -32,7 +32,9 @@ import { countPassed, isCounted, withRowCount } from "./counted-spec.ts";
 import { assertingContract } from "./contract.ts";
 import { DistinctBits, DistinctValues } from "./distinct-count.ts";
 import { SideBySide } from "./side-by-side.ts";
-import { groupInParts, type PartGroups, registerPartTasks } from "./group-partitions.ts";
+import type { PartGroups } from "./group-order.ts";
+import { groupInParts, registerPartTasks } from "./group-partitions.ts";
+import { mergeRanges, registerRangeTasks } from "./merged-groups.ts";
 import { GroupedBatches } from "./group-batches.ts";
 import { orApart } from "./or-apart.ts";
 import { Pipeline } from "./pipeline.ts";
@@ -43,7 +45,7 @@ import type { BasePlan, MorselReader, OpenBase, PipelineBase, RowReader } from "
 import { SegmentWays } from "./segment-ways.ts";
 import { SummedRows } from "./summed-rows.ts";
 import type { Morsel } from "./morsel.ts";
-import { rangesOf, rowsOf, stagesOf } from "./morsels.ts";
+import { rangesOf, rowsOf, smallRangesOf, stagesOf } from "./morsels.ts";
 
 type KernelWay = Extract<GroupWay, { kind: "kernel" }>;
 
@@ -68,7 +70,7 @@ export function createGrouping(
         open: () => {
           const exprs = columnsFor(way.spec.keys, way.spec.calls), { reader } = way.reading;
           const reading = { ...way.reading, exprs, columns: unnamedColumns(typesOf(exprs)), reader: undefined };
-          const base = open(way.reading), ranged = inMemory.isByRanges ? byRanges(base, way, context) : undefined;
+          const base = open(way.reading), ranged = byRanges(base, way, inMemory.merged, context);
           const rows = new Pipeline(
             ranged === undefined ? base : { kind: "operator", input: ranged },
             reading,
@@ -91,7 +93,13 @@ export function createGrouping(
             table: "hash",
           };
           const overRows = { kind: "kernel", reading: readingOf(input.columns), spec, reads: "in order" } as const;
-          return new Aggregate(node.columns, overRows, { kind: "operator", input }, context, inMemory.isByRanges);
+          return new Aggregate(
+            node.columns,
+            overRows,
+            { kind: "operator", input },
+            context,
+            inMemory.merged !== undefined,
+          );
         },
       }, context);
     }
@@ -142,11 +150,19 @@ function countingPassed(rows: Operator, reader: number | undefined, context: Que
   };
 }
 
-/** Undefined if the base cannot be read by morsels now. */
-function byRanges(base: PipelineBase, { spec }: KernelWay, context: QueryContext): RangedRows | undefined {
-  const plan = planOf(base);
+/** Ranges whose groups are merged in order, made of all morsels. */
+type MergedRanges = (morsels: readonly Morsel[]) => Morsel[][];
+
+/** Undefined if the rows are not grouped by ranges, or the base cannot be read by morsels now. */
+function byRanges(
+  base: PipelineBase,
+  { spec }: KernelWay,
+  merged: MergedRanges | undefined,
+  context: QueryContext,
+): RangedRows | undefined {
+  const plan = merged && planOf(base);
   if (plan === undefined || spec.rowIdColumn !== undefined) return undefined;
-  const ranges = rangesOf(morselsOfPlan(plan, spec.predicates, context));
+  const ranges = merged!(morselsOfPlan(plan, spec.predicates, context));
   return new RangedRows(base, plan, ranges, columnsRead(spec), context);
 }
 
@@ -158,8 +174,8 @@ class Aggregate implements Operator {
   private grouper: Grouper;
   private spec: GroupSpec;
   private readonly space: Workspace;
-  /** Each range of morsels has a table of its own. */
-  isByRanges = false;
+  /** Set if each range of morsels has a table of its own. */
+  merged?: MergedRanges;
   private groups?: Groups;
   /** Of runs over the same rows. */
   private ranges?: Morsel[][];
@@ -313,6 +329,10 @@ class Aggregate implements Operator {
     const sample = isOpen ? this.sampleOf(base, ranges[0][0]) : undefined;
     const after = sample === undefined ? reads : readsAfter(sample, spec, spec.staged);
     if (isOpen) context.chose?.(READS[after as keyof typeof READS]);
+    if (after === "merged") {
+      this.merged = smallRangesOf;
+      return mergeRanges(data, smallRangesOf(ranges.flat()), sample!, grouper, context, this.space);
+    }
     if (after === "parts") {
       const reader = openMorsels(base, columnsRead(spec), context, spec.predicates);
       try {
@@ -323,7 +343,7 @@ class Aggregate implements Operator {
       }
     }
     const read = after === "one range" ? [ranges.flat()] : ranges;
-    this.isByRanges = read.length > 1;
+    if (read.length > 1) this.merged = rangesOf;
     const tables: GroupTable[] = [];
     if (context.parallel !== undefined && read.length > 1) {
       for (const { first, count } of stagesOf(read)) {
@@ -436,7 +456,11 @@ const TASK = "GROUP BY";
 /** Columns of the output that have space for more groups are not kept for another run. */
 const KEPT_ROWS_MAX = 256;
 
-const READS = { parts: "partitions of the rows", "one range": "one table", ranges: "a table for each range" } as const;
+const READS = {
+  parts: "partitions of the rows",
+  merged: "partitions of the groups",
+  ranges: "a table for each range",
+} as const;
 
 interface MorselTask {
   base: BasePlan;
@@ -506,11 +530,15 @@ class RangeFiller {
   }
 
   run(range: number): void {
+    this.tables.push([range, this.fill(this.ranges[range])]);
+  }
+
+  fill(morsels: readonly Morsel[]): GroupTable {
     const table = this.grouper.create();
     this.reader.restart?.();
     this.ways?.restart();
-    this.tables.push([range, table]);
-    for (const morsel of this.ranges[range]) this.consume(table, morsel);
+    for (const morsel of morsels) this.consume(table, morsel);
+    return table;
   }
 
   /** Returns the number of rows. */
@@ -534,11 +562,12 @@ class RangeFiller {
     return rowCount;
   }
 
-  sampleOf(morsel: Morsel): { groups: number; rows: number } {
+  sampleOf(morsel: Morsel): Omit<GroupSample, "scanned"> {
     const table = this.grouper.create();
     const rows = this.consume(table, morsel), groups = this.grouper.groupCount(table);
+    const bytes = this.grouper.bytesOf(table);
     this.grouper.drop(table);
-    return { groups, rows };
+    return { groups, rows, bytes };
   }
 
   finish(): RangeTables {
@@ -560,6 +589,23 @@ registerPartTasks((data, context) => {
     morsels: () => morselsOfPlan(base, spec.predicates, context),
     reader: openMorsels(base, columnsRead(spec), context, spec.predicates),
     grouper,
+  };
+});
+
+registerRangeTasks((data, context) => {
+  const { base, spec } = data as MorselTask;
+  const grouper = new Grouper(spec, typesOfPlan(base), context);
+  grouper.prepare(dictionariesOf(base, context));
+  const ranges = smallRangesOf(morselsOfPlan(base, spec.predicates, context));
+  let filler: RangeFiller | undefined;
+  return {
+    grouper,
+    fill: (range) => (filler ??= new RangeFiller(base, spec, context, grouper)).fill(ranges[range]),
+    close: () => {
+      filler?.close();
+      grouper.close();
+      flushKernelRows(context.heap.i64);
+    },
   };
 });
 

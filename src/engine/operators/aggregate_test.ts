@@ -3,6 +3,7 @@ import { createRegistry } from "../../sql/functions/mod.ts";
 import type { AggregateCall, Column, Expr, Plan, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
+import { setValue, TextArena } from "../columns.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import {
   agg,
@@ -20,6 +21,7 @@ import {
   scanOf,
   segmentOf,
   sourceOf,
+  spaceOfRows,
   storedRows,
   testContext,
 } from "../testing.ts";
@@ -413,6 +415,66 @@ Deno.test("many rows of many groups are partitioned: groups stay in the order of
     for (const [key, values] of joined) {
       assert.deepEqual(groups[k++], [key === -9223372036854775808n ? null : key, ...values]);
     }
+    assert.equal((alone.memory as { usedBytes: number }).usedBytes, 0);
+  }
+});
+
+Deno.test("many groups of texts are merged by partitions: groups stay in the order of first rows", () => {
+  const rowCount = 600_000, segmentRows = 30_000;
+  const columns: Column[] = [{ name: "t", type: "VARCHAR" }, { name: "k", type: "INT" }, { name: "v", type: "DOUBLE" }];
+  let first: Row[] | undefined;
+  // With a small limit, ranges are grouped in many rounds.
+  for (const [parallel, limitBytes] of [[false, 0], [true, 0], [true, 160 << 20]] as const) {
+    const alone = testContext(1 << 29, { functions });
+    alone.memory.limitBytes = limitBytes;
+    const { heap } = alone, random = randomFrom(11);
+    const space = spaceOfRows(heap), arena = new TextArena(space);
+    const [texts, numbers, values] = [8, 4, 8].map((width) => heap.allocate(rowCount * width, "other"));
+    const expected = new Map<string, [text: string | null, number: number, sum: number, count: number, last: number]>();
+    for (let row = 0; row < rowCount; row++) {
+      const n = random() % 150_000, number = n % 3, value = random() / 7;
+      const text = n % 1_000 === 0 ? null : n % 1_001 === 0 ? "" : `${"é".repeat(n % 30)}${n}`;
+      setValue(heap, "VARCHAR", texts, row, text, arena);
+      heap.i32[numbers / 4 + row] = number;
+      heap.f64[values / 8 + row] = value;
+      const group = expected.get(`${text} ${number}`) ?? [text, number, 0, 0, 0];
+      expected.set(`${text} ${number}`, [text, number, group[2] + value, group[3] + 1, value]);
+    }
+    const segments = Array.from({ length: rowCount / segmentRows }, (_, ordinal) => {
+      const chunks = [[texts, 8], [numbers, 4], [values, 8]].map(([address, width]) =>
+        chunkAt(address + ordinal * segmentRows * width, { nullCount: 0 })
+      );
+      return segmentOf(ordinal, segmentRows, chunks);
+    });
+    const source = sourceOf(segments), node = scanOf(columns);
+    const context = onThreads({ ...alone, sources: [source] }, parallel);
+    const chosen: string[] = [];
+    const calls = [
+      agg("sum", "DOUBLE", col(2, "DOUBLE")),
+      agg("count", "LONG"),
+      agg("last", "DOUBLE", col(2, "DOUBLE")),
+    ];
+    const keys = [col(0, "VARCHAR"), col(1, "INT")];
+    const found = aggregateOf(node, keys, calls, { ...context, chose: (choice) => chosen.push(choice) });
+    assert.ok(chosen.includes("partitions of the groups"), `${chosen}`);
+    assert.equal(found.length, expected.size);
+    let k = 0;
+    for (const [text, number, sum, count, last] of expected.values()) {
+      const [t, n, s, c, l] = found[k++];
+      assert.deepEqual([t, n, c, l], [text, number, BigInt(count), last]);
+      assert.ok(Math.abs(s as number - sum) <= 1e-9 * sum);
+    }
+    // Sums are the same bits, whatever the number of threads and rounds.
+    first ??= found;
+    assert.deepEqual(found, first);
+    // Without aggregates, and over columns that are computed first.
+    const lengths = aggregateOf(node, [fn("upper", "VARCHAR", col(0, "VARCHAR"))], [agg("count", "LONG")], context);
+    assert.equal(lengths.length, new Set([...expected.values()].map(([text]) => text)).size);
+    assert.equal(lengths.reduce((sum, [, count]) => sum + Number(count), 0), rowCount);
+    assert.deepEqual(
+      aggregateOf(node, [], [agg("count_distinct", "LONG", col(0, "VARCHAR"))], context),
+      [[BigInt(lengths.length - 1)]],
+    );
     assert.equal((alone.memory as { usedBytes: number }).usedBytes, 0);
   }
 });

@@ -198,8 +198,8 @@ export class CallState {
       const initialise = initialiseKernel(heap.memory, 0, [shape]);
       this.fused = {
         shape,
-        kernel: new BoundKernel(compiled.run, compiled.cells, compiler.inputs, context, space, compiled.cells.count),
-        initialise: new BoundKernel(initialise.run, initialise.cells, [], context, space, initialise.cells.count),
+        kernel: new BoundKernel(compiled, compiler.inputs, context, space),
+        initialise: new BoundKernel(initialise, [], context, space),
         records: 0,
         capacity: 0,
         isForRows: rowCount > 0,
@@ -233,7 +233,7 @@ export class CallState {
       const { fused } = this;
       if (fused.finisher === undefined) {
         const compiled = finishKernel(context.heap.memory, "none", 0, [], [fused.shape], [formOf(call.type)!]);
-        fused.finisher = new BoundKernel(compiled.run, compiled.cells, [], context, space, compiled.cells.count);
+        fused.finisher = new BoundKernel(compiled, [], context, space);
       }
       fused.finisher.setI32(fused.finisher.cells.records, fused.records);
       fused.finisher.setI32(fused.finisher.cells.out0, out.address);

@@ -163,14 +163,7 @@ class Bitmap {
       lowered,
       isNull(lowered, value.type),
     );
-    const kernel = new BoundKernel(
-      compiled.run,
-      compiled.cells,
-      fused.compiler.inputs,
-      context,
-      space,
-      compiled.cells.count,
-    );
+    const kernel = new BoundKernel(compiled, fused.compiler.inputs, context, space);
     return new Bitmap(task, context, space, kernel);
   }
 

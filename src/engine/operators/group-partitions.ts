@@ -3,27 +3,17 @@
  * separately, and the groups are sorted by their first rows. Each partition has its rows in table order, whichever thread wrote them,
  * so that the answer is the same in every run.
  */
-import { assert } from "../../assert.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
-import { type CompiledKernel } from "../compiler/aggregate.ts";
-import type { Input } from "../compiler/expression.ts";
 import type { IrNode } from "../compiler/ir.ts";
 import { shapeOf } from "../compiler/kernel.ts";
-import {
-  markKernel,
-  overWrittenRows,
-  placeKernel,
-  prefixKernel,
-  rowBytes,
-  type RowShape,
-  scatterKernel,
-} from "../compiler/partition.ts";
+import { overWrittenRows, rowBytes, type RowShape, scatterKernel } from "../compiler/partition.ts";
 import { Workspace } from "../columns.ts";
 import { MORSEL_ROWS, type Piece, type QueryContext, type Spill, type Vector } from "../contract.ts";
 import { SharedHeap } from "../../storage/heap.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { registerTask } from "../parallel.ts";
-import { type FusedShape, Grouper, type GroupTable } from "./group-table.ts";
+import { inOrderOfRows, type Output, PART_BITS, type PartGroups, PARTS, wholeOutput } from "./group-order.ts";
+import { type FusedShape, Grouper } from "./group-table.ts";
 import type { MorselReader } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
 import { rangesOfRows, stagesOf } from "./morsels.ts";
@@ -40,8 +30,6 @@ import {
 } from "./spilled-parts.ts";
 
 const OPERATOR = "GROUP BY";
-const BITS = 8;
-const PARTS = 1 << BITS;
 /** The last row's number is read as eight bytes. */
 const ROW_NUMBER_SLACK = 8;
 
@@ -87,10 +75,6 @@ function rowShapeOf(shape: FusedShape): RowShape {
   return { keys: shape.keys, args: [...args.values()] };
 }
 
-function bind(kernel: CompiledKernel, inputs: readonly Input[], context: QueryContext, space: Workspace): BoundKernel {
-  return new BoundKernel(kernel.run, kernel.cells, inputs, context, space, kernel.cells.count);
-}
-
 class RangeWriter {
   private readonly space: Workspace;
   private readonly shape: FusedShape;
@@ -112,8 +96,18 @@ class RangeWriter {
     this.rows = rowShapeOf(this.shape);
     const { memory } = context.heap;
     const { inputs, predicate } = this.shape;
-    this.counter = bind(scatterKernel(memory, inputs, predicate, this.rows, BITS, false), inputs, context, this.space);
-    this.writer = bind(scatterKernel(memory, inputs, predicate, this.rows, BITS, true), inputs, context, this.space);
+    this.counter = new BoundKernel(
+      scatterKernel(memory, inputs, predicate, this.rows, PART_BITS, false),
+      inputs,
+      context,
+      this.space,
+    );
+    this.writer = new BoundKernel(
+      scatterKernel(memory, inputs, predicate, this.rows, PART_BITS, true),
+      inputs,
+      context,
+      this.space,
+    );
     this.cursors = this.space.allocate(PARTS * 4);
     for (const kernel of [this.counter, this.writer]) kernel.setI32(kernel.cells.cursors, this.cursors);
   }
@@ -283,51 +277,6 @@ function groupOfParts(grouper: Grouper, context: QueryContext): { grouper: Group
   return { grouper: grouper.withShape({ ...shape, inputs, keys, aggregates, predicate: undefined }, context), base };
 }
 
-interface PlaceTask {
-  step: "mark" | "place";
-  tables: number;
-  stride: number;
-  bitmap: number;
-  before: number;
-  list: number;
-}
-
-/** Orders the groups of partitions by their first rows. */
-class Placer {
-  private readonly space: Workspace;
-  private readonly kernel: BoundKernel;
-  private readonly tables: PartTables;
-
-  constructor(task: PlaceTask, context: QueryContext) {
-    const { step, stride } = task, { memory } = context.heap;
-    this.space = Workspace.of(context, OPERATOR);
-    this.tables = PartTables.at(context, task.tables, PARTS);
-    this.kernel = bind(
-      step === "mark" ? markKernel(memory, stride) : placeKernel(memory, stride),
-      [],
-      context,
-      this.space,
-    );
-    const cells = step === "mark" ? ["bitmap"] as const : ["bitmap", "before", "list"] as const;
-    for (const name of cells) this.kernel.setI32(this.kernel.cells[name], task[name]);
-  }
-
-  run(part: number): void {
-    const table = this.tables.get(part);
-    if (table === undefined) return;
-    this.kernel.setI32(this.kernel.cells.records, table.records);
-    this.kernel.run(0, table.groups);
-  }
-
-  finish(): null {
-    return null;
-  }
-
-  close(): void {
-    this.space.release();
-  }
-}
-
 interface Participant {
   run(k: number): void;
   finish(): unknown;
@@ -369,13 +318,6 @@ function roundsOf(
   const rangeBytes = SharedHeap.blockBytes(rangeRows * rowSize + ROW_NUMBER_SLACK);
   const ranges = Math.max(1, Math.floor(bytes / rangeBytes));
   return { rangeRows, ranges, bytes: ranges * rangeBytes };
-}
-
-/** Groups of all partitions in the order of their first rows, one list after the other. */
-export interface PartGroups {
-  grouper: Grouper;
-  next(): GroupTable & { kind: "list" } | undefined;
-  close(): void;
 }
 
 /** `pairs`: average number of rows for each row of the scan. */
@@ -482,20 +424,6 @@ function groupRound(
   return next;
 }
 
-type Output = Pick<PartGroups, "next" | "close">;
-
-function wholeOutput(table: GroupTable & { kind: "list" }, { memory }: QueryContext): Output {
-  let isOut = false;
-  return {
-    next: () => {
-      if (isOut) return undefined;
-      isOut = true;
-      return table;
-    },
-    close: () => memory.free(table.list, table.listBytes),
-  };
-}
-
 /** Frees all tables, and groups what is on disk. */
 function mergedOutput(
   rounds: Rounds,
@@ -513,7 +441,7 @@ function mergedOutput(
   };
   // Complete tables first: this frees their memory.
   finish(Array.from({ length: PARTS }, (_, part) => part).filter((part) => !spilled.has(part)));
-  let left = finish([...spilled.values()].map((blocks) => ({ blocks, bits: BITS })));
+  let left = finish([...spilled.values()].map((blocks) => ({ blocks, bits: PART_BITS })));
   while (left.length > 0) {
     const here = new Finisher({ ...rounds, parts: [] }, from, context);
     try {
@@ -561,37 +489,7 @@ class Finisher {
   }
 }
 
-/** The groups of all tables by their first rows, which are below `rowLimit`. */
-function inOrderOfRows(
-  tables: PartTables,
-  stride: number,
-  rowLimit: number,
-  context: QueryContext,
-  space: Workspace,
-): GroupTable & { kind: "list" } {
-  const { memory, heap } = context;
-  const wordCount = Math.ceil((rowLimit + 1) / 64);
-  const bitmap = space.allocate(wordCount * 8), before = space.allocate(wordCount * 4);
-  heap.u8.fill(0, bitmap, bitmap + wordCount * 8);
-  const place: PlaceTask = { step: "mark", tables: tables.address, stride, bitmap, before, list: 0 };
-  const run = (task: PlaceTask) => void spread(context, PLACE, task, PARTS, () => new Placer(task, context));
-  run(place);
-  const prefix = bind(prefixKernel(heap.memory), [], context, space);
-  prefix.setI32(prefix.cells.bitmap, bitmap);
-  prefix.setI32(prefix.cells.before, before);
-  const groups = prefix.run(0, wordCount);
-  let groupCount = 0;
-  for (let part = 0; part < PARTS; part++) groupCount += tables.groupCount(part);
-  assert(groupCount === groups, "groups have distinct first rows");
-  const listBytes = Math.max(8, groups * 4);
-  const list = memory.allocate(listBytes, OPERATOR);
-  run({ ...place, step: "place", list });
-  space.free(bitmap);
-  space.free(before);
-  return { kind: "list", records: 0, list, listBytes, groups };
-}
-
-const WRITE = "GROUP BY: writing parts", GROUP = "GROUP BY: grouping parts", PLACE = "GROUP BY: ordering groups";
+const WRITE = "GROUP BY: writing parts", GROUP = "GROUP BY: grouping parts";
 const FINISH = "GROUP BY: grouping spilled parts";
 
 /** Sets how participants open their input. */
@@ -622,5 +520,4 @@ export function registerPartTasks(open: OpenRows): void {
     const task = data as FinishTask;
     return opened(task, context, (from) => new Finisher(task, from, context));
   });
-  registerTask(PLACE, (data, context) => new Placer(data as PlaceTask, context));
 }

@@ -22,7 +22,16 @@ import {
   singleMergeKernel,
   strideOf,
 } from "../compiler/aggregate.ts";
-import { BUCKET_BYTES, hashKernel, hashMergeKernel, keyWord, rehashKernel, WANTS } from "../compiler/hash-groups.ts";
+import { firstRowShape } from "../compiler/partition.ts";
+import {
+  BUCKET_BYTES,
+  hashKernel,
+  hashMergeKernel,
+  keyWord,
+  partMergeKernel,
+  rehashKernel,
+  WANTS,
+} from "../compiler/hash-groups.ts";
 import { BoundKernel } from "../compiler/binding.ts";
 import {
   argumentClass,
@@ -34,6 +43,7 @@ import {
 } from "../compiler/expression.ts";
 import type { IrNode } from "../compiler/ir.ts";
 import type { Batch, Changes, QueryContext, Vector } from "../contract.ts";
+import { SharedHeap } from "../../storage/heap.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { type CompiledExpressions, compileExpressions, dictionaryOf, fuse, type ScanBatch } from "../expressions.ts";
 import { stagingOf } from "../physical/calls.ts";
@@ -52,7 +62,10 @@ export type GroupTable =
     buckets: number;
     bucketCount: number;
     groups: number;
+    /** Blocks of texts. */
     arenas: [address: number, sizeBytes: number][];
+    /** Size of the last one, or half of the first one's. */
+    arenaBytes: number;
     arenaNext: number;
     arenaEnd: number;
   }
@@ -176,6 +189,14 @@ export class Grouper {
     return strideOf(this.shape!.headerWords, this.shape!.aggregates);
   }
 
+  /** Tables of partitions that take groups of this grouper's tables, and have the numbers of their first rows. */
+  forParts(context: QueryContext): Grouper {
+    const other = new Grouper(this.spec, this.inputTypes, context), shape = this.shape!;
+    other.shape = { ...shape, aggregates: [...shape.aggregates, firstRowShape()] };
+    other.dictionaries = this.dictionaries;
+    return other;
+  }
+
   /** The same groups over other inputs. */
   withShape(shape: FusedShape, context: QueryContext): Grouper {
     const other = new Grouper(this.spec, this.inputTypes, context);
@@ -204,7 +225,7 @@ export class Grouper {
   }
 
   private bind(kernel: CompiledKernel, inputs: readonly Input[] = []): BoundKernel {
-    return new BoundKernel(kernel.run, kernel.cells, inputs, this.context, this.space, kernel.cells.count);
+    return new BoundKernel(kernel, inputs, this.context, this.space);
   }
 
   private shapeOf(
@@ -291,8 +312,8 @@ export class Grouper {
     return this.shape!.dense.reduce((product, key) => product * key.count, 1);
   }
 
-  /** Makes an empty table. The caller owns its blocks. `capacity`: of a hash table at first, a power of two. */
-  create(capacity = FIRST_CAPACITY): GroupTable {
+  /** Makes an empty table. The caller owns its blocks. `capacity`: of a hash table at first, at least. */
+  create(capacity = FIRST_CAPACITY, firstArenaBytes = ARENA_BYTES): GroupTable {
     const { shape, context } = this;
     assert(shape !== undefined);
     const { memory, heap } = context;
@@ -310,17 +331,12 @@ export class Grouper {
       heap.u8.fill(0, records, records + sizeBytes);
       return { kind: "dense", records, sizeBytes, list, listBytes, groups: 0 };
     }
-    const sizeBytes = capacity * stride, bucketCount = capacity * 2;
-    const { records, buckets } = this.allocateHash(sizeBytes, bucketCount);
     return {
       kind: "hash",
-      records,
-      sizeBytes,
-      capacity,
-      buckets,
-      bucketCount,
+      ...this.allocateHash(capacity * stride),
       groups: 0,
       arenas: [],
+      arenaBytes: firstArenaBytes / 2,
       arenaNext: 0,
       arenaEnd: 0,
     };
@@ -413,6 +429,23 @@ export class Grouper {
     return this.runSome(kernel, table, count);
   }
 
+  /**
+   * Adds groups of a table of the grouper that this one has been made by `forParts` of: `count` buckets at `buckets`, with records at `records`.
+   * `firstNumber`: of the table's first group.
+   */
+  mergePart(
+    table: GroupTable & { kind: "hash" },
+    { buckets, count, records, firstNumber }: { buckets: number; count: number; records: number; firstNumber: number },
+  ): void {
+    const { keys, aggregates } = this.shape!;
+    const texts = keys.flatMap((key) => key.words.map(() => key.isText));
+    const kernel = this.mergeInto ??= this.bind(partMergeKernel(this.context.heap.memory, texts, aggregates));
+    kernel.setI32(kernel.cells.list, buckets);
+    kernel.setI32(kernel.cells.later, records);
+    kernel.setI32(kernel.cells.firstNumber, firstNumber);
+    this.runHash(kernel, table, 0, count);
+  }
+
   private runSome(kernel: BoundKernel, table: GroupTable & { kind: "hash" }, count: number): number {
     const progress = { at: 0 };
     try {
@@ -458,14 +491,20 @@ export class Grouper {
     }
   }
 
-  /** Allocates both blocks or none. The buckets are empty. */
-  private allocateHash(sizeBytes: number, bucketCount: number): { records: number; buckets: number } {
-    const { memory, heap } = this.context;
+  /**
+   * Allocates records of at least this size and buckets, or nothing. The records fill a block of the heap, and at most two of three buckets are used:
+   * these are empty.
+   */
+  private allocateHash(
+    recordBytes: number,
+  ): Pick<GroupTable & { kind: "hash" }, "records" | "sizeBytes" | "capacity" | "buckets" | "bucketCount"> {
+    const { memory, heap } = this.context, sizeBytes = SharedHeap.blockBytes(recordBytes);
+    const capacity = Math.floor(sizeBytes / this.stride), bucketCount = 2 ** Math.ceil(Math.log2(1.5 * capacity));
     const records = memory.allocate(sizeBytes, OPERATOR);
     try {
       const buckets = memory.allocate(bucketCount * BUCKET_BYTES, OPERATOR);
       heap.u8.fill(0, buckets, buckets + bucketCount * BUCKET_BYTES);
-      return { records, buckets };
+      return { records, sizeBytes, capacity, buckets, bucketCount };
     } catch (error) {
       memory.free(records, sizeBytes);
       throw error;
@@ -475,8 +514,7 @@ export class Grouper {
   /** Throws if there is not enough memory, and leaves the table unchanged. */
   private grow(table: GroupTable & { kind: "hash" }): void {
     const { memory, heap } = this.context;
-    const capacity = table.capacity * 2, sizeBytes = table.sizeBytes * 2, bucketCount = table.bucketCount * 2;
-    const { records, buckets } = this.allocateHash(sizeBytes, bucketCount);
+    const larger = this.allocateHash(table.sizeBytes * 2), { records, buckets, bucketCount } = larger;
     heap.u8.copyWithin(records, table.records, table.records + table.groups * this.stride);
     const rehash = this.rehash ??= this.bind(rehashKernel(heap.memory));
     rehash.setI32(rehash.cells.old, table.buckets);
@@ -484,17 +522,17 @@ export class Grouper {
     rehash.setI32(rehash.cells.mask, bucketCount - 1);
     rehash.run(0, table.bucketCount);
     const old = { ...table };
-    Object.assign(table, { records, sizeBytes, capacity, buckets, bucketCount });
+    Object.assign(table, larger);
     memory.free(old.records, old.sizeBytes);
     memory.free(old.buckets, old.bucketCount * BUCKET_BYTES);
   }
 
   private growArena(table: GroupTable & { kind: "hash" }): void {
     // All texts of a key must fit into one block: blocks double until they do.
-    const last = table.arenas.at(-1)?.[1] ?? ARENA_BYTES / 2;
-    const sizeBytes = last * 2;
+    const sizeBytes = table.arenaBytes * 2;
     const address = this.context.memory.allocate(sizeBytes, OPERATOR);
     table.arenas.push([address, sizeBytes]);
+    table.arenaBytes = sizeBytes;
     table.arenaNext = address;
     table.arenaEnd = address + sizeBytes;
   }
@@ -542,6 +580,13 @@ export class Grouper {
       memory.free(table.buckets, table.bucketCount * BUCKET_BYTES);
       for (const [address, sizeBytes] of table.arenas) memory.free(address, sizeBytes);
     }
+  }
+
+  bytesOf(table: GroupTable): number {
+    if (table.kind === "list") return table.listBytes;
+    if (table.kind !== "hash") return table.sizeBytes;
+    const texts = table.arenas.reduce((sum, [, sizeBytes]) => sum + sizeBytes, 0);
+    return table.sizeBytes + table.bucketCount * BUCKET_BYTES + texts;
   }
 
   groupCount(table: GroupTable): number {

@@ -115,7 +115,7 @@ function bound(
   context: QueryContext,
   space: Workspace,
 ): BoundKernel {
-  return new BoundKernel(run, cells, inputs, context, space, cells.count);
+  return new BoundKernel({ run, cells }, inputs, context, space);
 }
 
 /** The buckets of a hash table are found by these bits of a tag; slots are as they are. */

@@ -211,7 +211,7 @@ export class IndexBuilder {
   }
 
   private bound(compiler: ExpressionCompiler, { run, cells }: CompiledKernel): BoundKernel {
-    const kernel = new BoundKernel(run, cells, compiler.inputs, this.context, this.own, cells.count);
+    const kernel = new BoundKernel({ run, cells }, compiler.inputs, this.context, this.own);
     kernel.setColumns(this.kept.store.vectors);
     return kernel;
   }

@@ -325,7 +325,7 @@ export class JoinReader implements MorselReader {
       ends: this.ends,
       marks: probe.marks !== 0 && probe.residual === undefined,
     }, index.tableBytes);
-    const kernel = new BoundKernel(compiled.run, compiled.cells, compiler.inputs, context, space, compiled.cells.count);
+    const kernel = new BoundKernel(compiled, compiler.inputs, context, space);
     const { cells } = kernel;
     kernel.setI32(cells.table, index.table);
     kernel.setI32(cells.mask, index.mask);

@@ -11,6 +11,8 @@ import type { Morsel } from "./morsel.ts";
 
 /** Ranges of a scan: more than workers, so that these finish together, but few, because each has a table. */
 const RANGES_MAX = 32;
+/** Rows of a range whose groups are many. Fewer are less often the same, and the groups of more do not stay in a cache. */
+const SMALL_RANGE_ROWS = 131_072;
 
 type SearchContext = Pick<QueryContext, "heap" | "pool" | "functions">;
 
@@ -252,6 +254,11 @@ export function rangesOf(morsels: readonly Morsel[]): Morsel[][] {
       at = (k: number) => stage.first + Math.floor(k * stage.count / count);
     return Array.from({ length: count }, (_, k) => morsels.slice(at(k), at(k + 1)));
   });
+}
+
+/** Ranges of a number of rows that does not depend on the table. */
+export function smallRangesOf(morsels: readonly Morsel[]): Morsel[][] {
+  return rangesOfRows(morsels, SMALL_RANGE_ROWS);
 }
 
 /** Splits morsels into ranges of neighbours of one stage and of at most `rowsMax` rows, or of one morsel. */

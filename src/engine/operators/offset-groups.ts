@@ -181,7 +181,7 @@ export class OffsetGroups {
   }
 
   private bind(kernel: CompiledKernel, inputs: readonly Input[]): BoundKernel {
-    return new BoundKernel(kernel.run, kernel.cells, inputs, this.context, this.space, kernel.cells.count);
+    return new BoundKernel(kernel, inputs, this.context, this.space);
   }
 
   restart(): void {

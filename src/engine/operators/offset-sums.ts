@@ -98,7 +98,7 @@ export class OffsetSums {
     this.reader = new ScanReader(node, new Set(list), context);
     this.record = space.allocate(offsetsStride(shape));
     const { run, cells } = mergeOffsetsKernel(context.heap.memory, shape);
-    const merge = this.merge = new BoundKernel(run, cells, mergeInputs(shape), context, space, cells.count);
+    const merge = this.merge = new BoundKernel({ run, cells }, mergeInputs(shape), context, space);
     merge.setI32(cells.segment, this.record);
     this.kernels = new KernelVariants(() => this.newKernel());
   }
@@ -181,7 +181,7 @@ export class OffsetSums {
     });
     const sums = { columnCount: columns.length, conditions: tested, arguments: own };
     const { run, cells } = offsetSumsKernel(context.heap.memory, sums);
-    const kernel = new BoundKernel(run, cells, [], context, space, cells.count);
+    const kernel = new BoundKernel({ run, cells }, [], context, space);
     columns.forEach(({ address }, k) => kernel.setI32(cells[`column${k}`], address));
     kernel.setI32(cells.segment, this.record);
     return {

@@ -8,8 +8,11 @@ import type { Grouper, GroupTable } from "./group-table.ts";
 
 export type HashTable = GroupTable & { kind: "hash" };
 
-/** Words of a table: records, bytes of the records, capacity, buckets, number of buckets, groups; and 1 if it is on disk. */
-const WORDS = 7;
+/**
+ * Words of a table: records, bytes of the records, capacity, buckets, number of buckets, groups, size of the last block of texts, and in it the next
+ * address and the end; and 1 if the table is on disk.
+ */
+const WORDS = 10, SPILLED = 9;
 
 export class PartTables {
   private constructor(
@@ -47,17 +50,18 @@ export class PartTables {
     return this.context.heap.u32.subarray(first, first + WORDS);
   }
 
-  /** Groups that a table has memory for at first. There are many tables, and some partitions may have few groups. */
-  private get firstCapacity(): number {
-    const { limitBytes } = this.context.memory;
-    return limitBytes > 0 && limitBytes < SMALL_LIMIT_BYTES ? 128 : 1_024;
+  /** A table has memory for few groups and texts at first: there are many tables, and some partitions may have few groups. */
+  private create(grouper: Grouper): HashTable {
+    const { limitBytes } = this.context.memory, isSmall = limitBytes > 0 && limitBytes < SMALL_LIMIT_BYTES;
+    return grouper.create(isSmall ? 128 : 1_024, isSmall ? 4 << 10 : 32 << 10) as HashTable;
   }
 
   /** Undefined before the first `with`. */
   get(part: number): HashTable | undefined {
-    const [records, sizeBytes, capacity, buckets, bucketCount, groups] = this.wordsOf(part);
+    const words = this.wordsOf(part), [records, sizeBytes, capacity, buckets, bucketCount, groups] = words;
     if (records === 0) return undefined;
-    const texts = { arenas: [], arenaNext: 0, arenaEnd: 0 };
+    const [arenaBytes, arenaNext, arenaEnd] = words.subarray(6);
+    const texts = { arenas: [], arenaBytes, arenaNext, arenaEnd };
     return { kind: "hash", records, sizeBytes, capacity, buckets, bucketCount, groups, ...texts };
   }
 
@@ -65,35 +69,48 @@ export class PartTables {
     return this.wordsOf(part)[5];
   }
 
-  /** Calls `use` with the table of a partition, which must not be in use by another thread. */
+  /**
+   * Calls `use` with the table of a partition, which must not be in use by another thread. New blocks of texts are in its `arenas`, and belong to this
+   * thread.
+   */
   with(part: number, grouper: Grouper, use: (table: HashTable) => void): void {
-    const table = this.get(part) ?? grouper.create(this.firstCapacity) as HashTable;
+    const table = this.get(part) ?? this.create(grouper);
     try {
       use(table);
     } finally {
       // Also after a failure: the table may have other blocks now.
-      const { records, sizeBytes, capacity, buckets, bucketCount, groups } = table;
+      const { records, sizeBytes, capacity, buckets, bucketCount, groups, arenaBytes, arenaNext, arenaEnd } = table;
       this.context.memory.share(records);
       this.context.memory.share(buckets);
-      this.wordsOf(part).set([records, sizeBytes, capacity, buckets, bucketCount, groups]);
+      this.wordsOf(part).set([
+        records,
+        sizeBytes,
+        capacity,
+        buckets,
+        bucketCount,
+        groups,
+        arenaBytes,
+        arenaNext,
+        arenaEnd,
+      ]);
     }
   }
 
   /** True if the partition's rows go to disk. */
   isSpilled(part: number): boolean {
-    return this.wordsOf(part)[6] === 1;
+    return this.wordsOf(part)[SPILLED] === 1;
   }
 
   /** Drops the table. */
   setSpilled(part: number): void {
     this.drop(part);
-    this.wordsOf(part)[6] = 1;
+    this.wordsOf(part)[SPILLED] = 1;
   }
 
   drop(part: number): void {
     const { memory } = this.context, table = this.get(part);
     if (table === undefined) return;
-    this.wordsOf(part).fill(0, 0, 6);
+    this.wordsOf(part).fill(0, 0, SPILLED);
     memory.free(table.records, table.sizeBytes);
     memory.free(table.buckets, table.bucketCount * BUCKET_BYTES);
   }

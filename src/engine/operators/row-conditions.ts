@@ -111,7 +111,7 @@ class Condition implements RowCondition {
     this.bits = this.value + 8;
     const { compiler, predicate } = fuse([part], types, dictionaries, context, space, options);
     const { run, cells } = maskKernel(heap.memory, compiler.inputs, predicate!);
-    this.kernel = new BoundKernel(run, cells, compiler.inputs, context, space, cells.count);
+    this.kernel = new BoundKernel({ run, cells }, compiler.inputs, context, space);
     this.columns = types.map(() => ({ address: 0 }));
     const type = types[this.column]!, { value } = this, isSingle = formOf(type) === "f32";
     this.valueOf = isSingle ? (integer, form) => Math.fround(scaled(integer, form)) : scaled;

@@ -155,7 +155,7 @@ class Runs {
     this.ranges = rangesOf(morselsOf(node, source, context, spec.predicates, [], true));
     const { memory } = context.heap;
     const bind = (kernel: { run: BoundKernel["kernel"]; cells: Record<string, number> }) =>
-      new BoundKernel(kernel.run, kernel.cells, [], context, this.space, kernel.cells.count);
+      new BoundKernel(kernel, [], context, this.space);
     this.edges = bind(edgesKernel(memory));
     this.initialiser = bind(initialiseKernel(memory, 0, this.aggregates));
     if (shape.kind === "dense") this.flusher = bind(flushKernel(memory, this.aggregates));
@@ -174,7 +174,7 @@ class Runs {
 
   private shortRunsOf({ inputs, predicate }: FusedShape): BoundKernel {
     const { run, cells } = runsKernel(this.context.heap.memory, inputs, predicate, this.aggregates);
-    return new BoundKernel(run, cells, inputs, this.context, this.space, cells.count);
+    return new BoundKernel({ run, cells }, inputs, this.context, this.space);
   }
 
   private readonly base: Grouper;
@@ -562,7 +562,7 @@ class SampledRuns implements Operator {
         runs.aggregates,
         task.spec.calls.map((call) => formOf(call.type)!),
       );
-      this.finisher = new BoundKernel(kernel.run, kernel.cells, [], context, this.space, kernel.cells.count);
+      this.finisher = new BoundKernel(kernel, [], context, this.space);
       this.finisher.setI32(kernel.cells.list, list.address);
       const keyCount = 1 + task.spec.keys.length;
       if (isCounted(task.reader, context)) {
@@ -622,7 +622,7 @@ class SampledRuns implements Operator {
   private merge(record: number, later: number): void {
     if (this.merger === undefined) {
       const kernel = singleMergeKernel(this.context.heap.memory, this.runs.aggregates);
-      this.merger = new BoundKernel(kernel.run, kernel.cells, [], this.context, this.space, kernel.cells.count);
+      this.merger = new BoundKernel(kernel, [], this.context, this.space);
     }
     this.merger.setI32(this.merger.cells.record, record);
     this.merger.setI32(this.merger.cells.laters, later);

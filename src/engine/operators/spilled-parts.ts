@@ -168,7 +168,7 @@ export class PartFinisher {
     const space = Workspace.of(context, OPERATOR);
     try {
       const { kernel, inputs } = partNumbersKernel(heap.memory, width, keyWords, bits, DIVIDE_BITS);
-      const bound = new BoundKernel(kernel.run, kernel.cells, inputs, context, space, kernel.cells.count);
+      const bound = new BoundKernel(kernel, inputs, context, space);
       const numbers = space.words(count), { i32 } = heap;
       bound.setI32(kernel.cells.out, numbers.byteOffset);
       bound.setColumns([{ address }]);

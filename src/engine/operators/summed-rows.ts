@@ -71,7 +71,7 @@ export class SummedRows {
       return overSummaries(shape, place * SUMMARY_WORDS, arg !== undefined && FLOATS.has(arg.type));
     });
     const { run, cells } = singleKernel(memory, inputs, undefined, shapes);
-    this.kernel = new BoundKernel(run, cells, inputs, context, space, cells.count);
+    this.kernel = new BoundKernel({ run, cells }, inputs, context, space);
     this.kernel.setColumns(this.summaries);
   }
 

@@ -164,7 +164,7 @@ class Finder {
     const outputs = nodes.map((node, k): ProjectOutput => ({ kind: "value", node, form: formOf(exprs[k].type)! }));
     outputs.push({ kind: "value", node: compiler.column(rowIdColumn), form: "i64" });
     const compiled = projectKernel(context.heap.memory, compiler.inputs, predicate, outputs);
-    const kernel = new BoundKernel(compiled.run, compiled.cells, compiler.inputs, context, space, compiled.cells.count);
+    const kernel = new BoundKernel(compiled, compiler.inputs, context, space);
     const finder = new Finder(
       task,
       context,

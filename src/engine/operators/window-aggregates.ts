@@ -176,7 +176,7 @@ class FusedRecords {
     const bound = (
       { run, cells }: ReturnType<typeof initialiseKernel>,
       inputs: typeof compiler.inputs = [],
-    ) => new BoundKernel(run, cells, inputs, context, own, cells.count);
+    ) => new BoundKernel({ run, cells }, inputs, context, own);
     this.updater = bound(byGroupKernel(memory, compiler.inputs, compiler.column(0), [this.shape]), compiler.inputs);
     this.initialiser = bound(initialiseKernel(memory, 0, [this.shape]));
     this.merger = bound(singleMergeKernel(memory, [this.shape]));

@@ -270,6 +270,8 @@ export interface GroupSample {
   rows: number;
   /** Rows of the scan. */
   scanned: number;
+  /** Of the table. */
+  bytes: number;
 }
 
 /** Average number of rows for each row of the scan, which a join can multiply. */
@@ -286,17 +288,11 @@ export function isSampled(table: TableKind, scannedRows: number): boolean {
 
 /**
  * The choice after a sample. "parts": rows are partitioned by the hashes of their keys, and partitions are grouped
- * separately.
+ * separately. "merged": small ranges of rows are grouped, and their groups are partitioned.
  */
-export function readsAfter(
-  sample: GroupSample,
-  { keys }: GroupSpec,
-  isStaged: boolean,
-): "parts" | "one range" | "ranges" {
+export function readsAfter(sample: GroupSample, { keys }: GroupSpec, isStaged: boolean): "parts" | "merged" | "ranges" {
   if (sample.groups < MANY_GROUPS) return "ranges";
   // Texts would have to be written too, and a join that multiplies rows writes many of them for each range.
   const fits = !isStaged && !keys.some(({ type }) => isText(type)) && pairsOf(sample) <= PARTITION_PAIRS_MAX;
-  // Tables with many texts would be as large as the rows. One table for all rows is slower, but grows only with the
-  // number of groups.
-  return fits ? "parts" : "one range";
+  return fits ? "parts" : "merged";
 }

@@ -8,7 +8,7 @@ export const MEASURED_CHOICES = [
   "keys and arguments as columns",
   "keys and arguments in the kernel",
   "partitions of the rows",
-  "one table",
+  "partitions of the groups",
   "a table for each range",
   "dense index",
   "hash index",

@@ -446,7 +446,7 @@ Deno.test("parquetBatchRows() limits the bytes of a batch", () => {
   assert.equal(parquetBatchRows({ rowCount: 1_000, plainSizeBytes: 2 ** 40 }), 256);
 });
 
-Deno.test("readsAfter() partitions many groups whose keys have no texts", () => {
+Deno.test("readsAfter() partitions rows with many groups, or their groups if keys have texts", () => {
   const spec = (key: Expr): GroupSpec => ({
     predicates: [],
     keys: [key],
@@ -455,10 +455,10 @@ Deno.test("readsAfter() partitions many groups whose keys have no texts", () => 
     staged: false,
     table: "hash",
   });
-  const sample = { groups: 10_000, rows: 50_000, scanned: 50_000 };
+  const sample = { groups: 10_000, rows: 50_000, scanned: 50_000, bytes: 1 << 20 };
   assert.equal(readsAfter(sample, spec(c(1)), false), "parts");
   assert.equal(readsAfter({ ...sample, groups: 10 }, spec(c(1)), false), "ranges");
-  assert.equal(readsAfter({ ...sample, rows: 500_000 }, spec(c(1)), false), "one range");
-  assert.equal(readsAfter(sample, spec(c(4)), false), "one range");
-  assert.equal(readsAfter(sample, spec(c(1)), true), "one range");
+  assert.equal(readsAfter({ ...sample, rows: 500_000 }, spec(c(1)), false), "merged");
+  assert.equal(readsAfter(sample, spec(c(4)), false), "merged");
+  assert.equal(readsAfter(sample, spec(c(1)), true), "merged");
 });
