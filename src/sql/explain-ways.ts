@@ -79,7 +79,9 @@ function waysOf(physical: PhysicalPlan): string[] {
         case "by symbol":
           return ["newest segments first, until each symbol is found"];
         case "newest first":
-          return ["newest rows first"];
+          return ["newest rows first", ...(physical.way.groups === undefined ? [] : groupMarks(physical.way.groups))];
+        case "groups":
+          return ["last row of each group", ...groupMarks(physical.way.groups)];
         case "all rows":
           return ["keeps one row a key"];
       }

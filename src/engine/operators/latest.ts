@@ -1,36 +1,46 @@
 /**
  * LATEST ON: the last row of each key by time (among equal times the last one in the table), in order of time.
  */
-import type { LatestNode, ScanNode } from "../../sql/plan.ts";
-import type { ScanSource, SegmentSource } from "../../storage/contract.ts";
+import type { Column, LatestNode, ScanNode } from "../../sql/plan.ts";
+import { ROW_BITS, type ScanSource, type SegmentSource } from "../../storage/contract.ts";
 import { ColumnStore, OutputColumns, POLL_ROWS, Workspace } from "../columns.ts";
 import { gather } from "../columns/gather.ts";
 import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
 import { KeyTable } from "../keys.ts";
 import { hasNulls, scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { keysMax } from "../physical/latest.ts";
-import type { LatestWay } from "../physical/plan.ts";
+import type { Grouping, LatestWay } from "../physical/plan.ts";
 import { LOOKUP_SYMBOLS_MAX } from "../physical/thresholds.ts";
 import { freeOrderWords, orderWords, radixSort } from "../order.ts";
 import { typesOf } from "../physical/reading.ts";
+import { createGrouping } from "./aggregate.ts";
+import type { OpenBase } from "./base-plan.ts";
+import { assertingContract } from "./contract.ts";
 import { Expressions } from "./input.ts";
+import { PlacedRows, placeOf } from "./placed-rows.ts";
 import { ScanReader } from "./scan.ts";
 
 export function createLatest(
   node: LatestNode,
   way: LatestWay,
+  open: OpenBase,
   input: () => Operator,
   context: QueryContext,
 ): Operator {
+  const grouped = (groups: Grouping) => assertingContract(createGrouping(groups, open, input, context));
   switch (way.kind) {
     case "by symbol":
       return new LatestBySymbol(node, sourceOf(way.scan, context), way, context);
     case "newest first":
-      return new LatestOfReversed(node, input(), way, context);
+      return new LatestOfReversed(node, input(), way, way.groups && grouped(way.groups), context);
+    case "groups":
+      return new LatestOfGroups(node, way.scan, grouped(way.groups), context);
     case "all rows":
       return new LatestOfAll(node, input(), context);
   }
 }
+
+const OPERATOR = "latest on";
 
 /** Rows of a segment that are read first. Each following run has four times as many. */
 const FIRST_RUN_ROWS = 2_048;
@@ -52,7 +62,7 @@ abstract class Latest implements Operator {
 
   constructor(protected readonly plan: LatestNode, protected readonly context: QueryContext) {
     this.columns = plan.columns;
-    this.space = Workspace.of(context, "latest on");
+    this.space = Workspace.of(context, OPERATOR);
   }
 
   protected abstract find(): Found;
@@ -254,18 +264,35 @@ function unseenIn({ rowCount, chunks }: SegmentSource, key: number, seen: Uint8A
   return count;
 }
 
+/** Rows that are read backwards before all are grouped, at least, and as a fraction of the table. */
+const REVERSED_ROWS_MIN = 262_144, REVERSED_ROWS_SHARE = 16;
+
 /** In reverse order, the first row of a key is its last one. */
 class LatestOfReversed extends Latest {
   private scan: ScanNode;
+  private readonly ofGroups?: LatestOfGroups;
+  /** Some keys were not found by the rows that are read backwards. */
+  private isGrouped = false;
 
   constructor(
     plan: LatestNode,
     private readonly input: Operator,
     private readonly way: Extract<LatestWay, { kind: "newest first" }>,
+    groups: Operator | undefined,
     context: QueryContext,
   ) {
     super(plan, context);
     this.scan = way.scan;
+    this.ofGroups = groups && new LatestOfGroups(plan, way.scan, groups, context);
+  }
+
+  override next(): Batch | undefined {
+    if (!this.isGrouped) {
+      const batch = super.next();
+      if (!this.isGrouped) return batch;
+      this.releaseFound();
+    }
+    return this.ofGroups!.next();
   }
 
   protected find() {
@@ -275,10 +302,18 @@ class LatestOfReversed extends Latest {
     const store = new ColumnStore(types, space);
     const fresh = space.words(MORSEL_ROWS);
     try {
-      for (const most = keysMax(scan, way.key, context); table.count < most;) {
-        const batch = input.next();
-        if (batch === undefined) break;
+      const most = keysMax(scan, way.symbols, context), { rowCount } = sourceOf(scan, context);
+      let rowsLeft = this.ofGroups === undefined
+        ? Infinity
+        : Math.max(REVERSED_ROWS_MIN, rowCount / REVERSED_ROWS_SHARE);
+      while (table.count < most) {
+        const batch = rowsLeft > 0 ? input.next() : undefined;
+        if (batch === undefined) {
+          this.isGrouped = rowsLeft <= 0;
+          break;
+        }
         context.poll();
+        rowsLeft -= batch.rowCount;
         let seen = table.count, n = 0;
         const groups = table.groups(keys.run(batch), batch.rowCount, true);
         for (let row = 0; row < batch.rowCount; row++) {
@@ -298,17 +333,79 @@ class LatestOfReversed extends Latest {
 
   rewind(): boolean {
     this.releaseFound();
-    return this.input.rewind?.() === true;
+    // The groups are large.
+    return !this.isGrouped && this.input.rewind?.() === true;
   }
 
   rebind(changes: Changes): boolean {
     this.scan = changes.scanOf(this.scan);
-    return this.input.rebind?.(changes) === true;
+    return this.ofGroups?.rebind(changes) !== false && this.input.rebind?.(changes) === true;
   }
 
   override close(): void {
     super.close();
     this.input.close();
+    this.ofGroups?.close();
+  }
+}
+
+/** The last row of each group, by its row id. */
+class LatestOfGroups implements Operator {
+  readonly columns: readonly Column[];
+  private readonly rows: PlacedRows;
+  private hasStarted = false;
+
+  constructor(
+    plan: LatestNode,
+    private scan: ScanNode,
+    /** Their last column is the row id. */
+    private readonly groups: Operator,
+    private readonly context: QueryContext,
+  ) {
+    this.columns = plan.columns;
+    this.rows = new PlacedRows(scan, new Set(plan.columns.keys()), context, OPERATOR);
+  }
+
+  next(): Batch | undefined {
+    if (!this.hasStarted) this.rows.start(this.places());
+    this.hasStarted = true;
+    return this.rows.next();
+  }
+
+  private places(): Float64Array<ArrayBuffer> {
+    const { scan, groups, context, context: { heap: { u32 } } } = this, lists: Float64Array[] = [];
+    const indexes = new Map(Iterator.from(sourceOf(scan, context).segments).map(({ uid }, index) => [uid, index]));
+    for (let batch = groups.next(); batch !== undefined; batch = groups.next()) {
+      const ids = batch.columns.at(-1)!.address >>> 2, places = new Float64Array(batch.rowCount);
+      context.memory.need(places.byteLength, OPERATOR);
+      for (let k = 0; k < places.length; k++) {
+        const low = u32[ids + 2 * k]!, uid = u32[ids + 2 * k + 1]! * 2 ** (32 - ROW_BITS) + (low >>> ROW_BITS);
+        places[k] = placeOf(indexes.get(uid)!, low & (2 ** ROW_BITS - 1));
+      }
+      lists.push(places);
+    }
+    const all = new Float64Array(lists.reduce((sum, { length }) => sum + length, 0));
+    lists.reduce((at, list) => {
+      all.set(list, at);
+      return at + list.length;
+    }, 0);
+    return all.sort();
+  }
+
+  rewind(): boolean {
+    this.hasStarted = false;
+    return this.groups.rewind?.() === true;
+  }
+
+  rebind(changes: Changes): boolean {
+    this.scan = changes.scanOf(this.scan);
+    this.rows.rebind(this.scan);
+    return this.groups.rebind?.(changes) === true;
+  }
+
+  close(): void {
+    this.groups.close();
+    this.rows.close();
   }
 }
 

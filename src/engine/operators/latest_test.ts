@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
-import type { Column, LatestNode } from "../../sql/plan.ts";
+import { createRegistry } from "../../sql/functions/mod.ts";
+import type { Column, Expr, LatestNode } from "../../sql/plan.ts";
 import type { ColumnChunk, ScanSource } from "../../storage/contract.ts";
 import { setValue, TextArena, valueAt } from "../columns.ts";
 import type { Pool, QueryContext } from "../contract.ts";
 import {
   chunkAt,
+  col,
+  fn,
+  lit,
   randomFrom,
   type Row,
   rowsOf,
@@ -59,7 +63,7 @@ function stored(
     present: () => undefined,
     find: () => undefined,
   };
-  const context = testContext(1 << 28, { pool });
+  const context = testContext(1 << 28, { pool, functions: createRegistry() });
   const { heap } = context;
   const space = spaceOfRows(heap), arena = new TextArena(space), entries = space.allocate(8 * symbols.length);
   symbols.forEach((symbol, code) => setValue(heap, "STRING", entries, code, symbol, arena));
@@ -97,27 +101,28 @@ function stored(
   };
 }
 
-function latestOf(rows: Row[], key: number): Row[] {
-  const last = new Map(rows.map((row) => [row[key], row]));
-  return rows.filter((row) => last.get(row[key]) === row);
+function latestOf(rows: Row[], keys: number[]): Row[] {
+  const keyOf = (row: Row) => keys.map((key) => `${row[key]}`).join();
+  const last = new Map(rows.map((row) => [keyOf(row), row]));
+  return rows.filter((row) => last.get(keyOf(row)) === row);
 }
 
 const base = { timestamp: 0, order: "asc" as const };
 const scan = scanOf(COLUMNS, base);
 
-function planOf(key: number): LatestNode {
+function planOf(keys: number[], predicate?: Expr): LatestNode {
   return {
     node: "latest",
-    input: scan,
+    input: { ...scan, predicate },
     columns: COLUMNS,
     time: { kind: "column", index: 0, type: "TIMESTAMP" },
-    keys: [{ kind: "column", index: key, type: COLUMNS[key].type }],
+    keys: keys.map((key) => col(key, COLUMNS[key].type)),
     ...base,
   };
 }
 
-function run(table: ReturnType<typeof stored>, key: number): Row[] {
-  const rows = rowsOf(planOf(key), table.context);
+function run(table: ReturnType<typeof stored>, keys: number[], predicate?: Expr): Row[] {
+  const rows = rowsOf(planOf(keys, predicate), table.context);
   assert.equal(table.open.size, 0);
   assert.equal(table.context.memory.usedBytes, 0);
   return rows;
@@ -143,12 +148,12 @@ Deno.test("latest by symbol equals the last rows, and reads only the necessary s
   const symbols = Array.from({ length: 30 }, (_, k) => `s${k}`);
   const rows = randomTable(symbols, 12_000);
   const table = stored(rows, 500, symbols);
-  assert.deepEqual(run(table, 1), latestOf(rows, 1));
+  assert.deepEqual(run(table, [1]), latestOf(rows, [1]));
   assert.deepEqual(table.pins.filter((pin) => pin.endsWith(".1") && !pin.startsWith("23.")), []);
   // A symbol that occurs only in old segments is found there; segments that cannot contain it are skipped.
   const old: Row[] = [[-2n, "only here", 0n, null], [-1n, "s3", 0n, null], ...rows.slice(1_000)];
   const longer = stored(old, 500, [...symbols, "only here", "nowhere"]);
-  assert.deepEqual(run(longer, 1), latestOf(old, 1));
+  assert.deepEqual(run(longer, [1]), latestOf(old, [1]));
   assert.deepEqual(longer.pins.slice(0, 4), ["22.1", "21.1", "0.1", "0.0"]);
 });
 
@@ -157,7 +162,7 @@ Deno.test("latest by symbol stops at the row with the last of the symbols, and r
   const rows = Array.from({ length: 1_000 }, (_, n): Row => [BigInt(n), symbols[n % 3], BigInt(n), `row ${n}`]);
   const table = stored(rows, 500, symbols);
   let rowsRead = 0;
-  const operator = createOperator(planOf(1), { ...table.context, countRead: (count) => rowsRead += count });
+  const operator = createOperator(planOf([1]), { ...table.context, countRead: (count) => rowsRead += count });
   const times = () => {
     const found: unknown[] = [];
     for (let batch = operator.next(); batch !== undefined; batch = operator.next()) {
@@ -178,8 +183,29 @@ Deno.test("latest by symbol stops at the row with the last of the symbols, and r
   assert.equal(table.context.memory.usedBytes, 0);
 });
 
-Deno.test("latest by other columns scans backwards", () => {
+Deno.test("latest by other columns groups the rows", () => {
   const symbols = ["a", "b"], rows = randomTable(symbols, 3_000), table = stored(rows, 500, symbols);
-  assert.deepEqual(run(table, 2), latestOf(rows, 2));
-  assert.deepEqual(run(table, 3), latestOf(rows, 3));
+  assert.deepEqual(run(table, [2]), latestOf(rows, [2]));
+  assert.deepEqual(run(table, [3]), latestOf(rows, [3]));
+  assert.deepEqual(run(table, [1, 2]), latestOf(rows, [1, 2]));
+  const predicate = fn(">", "BOOLEAN", col(2, "LONG"), lit(10n, "LONG"));
+  assert.deepEqual(run(table, [2], predicate), latestOf(rows.filter((row) => (row[2] as bigint) > 10n), [2]));
+});
+
+Deno.test("latest by symbols under a condition stops when all keys are found, and groups the rows if some are old", () => {
+  const symbols = ["a", "b", "c"], predicate = fn(">=", "BOOLEAN", col(2, "LONG"), lit(0n, "LONG"));
+  const rows = Array.from({ length: 384_000 }, (_, n): Row => [BigInt(n), symbols[n % 2], BigInt(n % 7), null]);
+  const rowsRead = (rows: Row[], expected: Row[]) => {
+    const table = stored(rows, 64_000, symbols);
+    let count = 0;
+    const found = rowsOf(planOf([1], predicate), { ...table.context, countRead: (more) => count += more });
+    assert.deepEqual(found, expected);
+    assert.equal(table.open.size, 0);
+    assert.equal(table.context.memory.usedBytes, 0);
+    return count;
+  };
+  const old = rows.with(5, [5n, "c", 1n, null]).with(8, [8n, "c", -1n, null]);
+  assert.ok(rowsRead(old, [old[5], ...rows.slice(-2)]) > 1.5 * rows.length);
+  const fresh = rows.with(-9, [BigInt(rows.length - 9), "c", 1n, null]);
+  assert.ok(rowsRead(fresh, [fresh.at(-9)!, ...rows.slice(-2)]) < 2_000);
 });

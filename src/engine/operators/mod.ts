@@ -96,7 +96,7 @@ class Builder {
       case "sort":
         return createSort(plan.node, plan.way, open, input, context);
       case "latest":
-        return createLatest(plan.node, plan.way, input, context);
+        return createLatest(plan.node, plan.way, open, input, context);
       case "limit":
         return createLimit(plan.node, plan.way, input(), context);
       case "window":

@@ -14,8 +14,8 @@ import {
   SUMMARY_ROWS,
   SUMMARY_WORDS,
 } from "../../storage/contract.ts";
-import { layoutOf, typeOf, valueIn } from "../../types/mod.ts";
-import { ColumnStore, NO_DICTIONARY, Workspace } from "../columns.ts";
+import { typeOf, valueIn } from "../../types/mod.ts";
+import { ColumnStore, Workspace } from "../columns.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
 import { columnsOf, formOf } from "../compiler/expression.ts";
 import { f32, f64, i32, i64, input, type IrNode } from "../compiler/ir.ts";
@@ -27,6 +27,7 @@ import { registerTask } from "../parallel.ts";
 import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import type { SortWay } from "../physical/plan.ts";
 import { PassedRows } from "./passed-rows.ts";
+import { PlacedRows, placeOf } from "./placed-rows.ts";
 import { ScanReader } from "./scan.ts";
 import type { Morsel } from "./morsel.ts";
 import { morselsOf } from "./morsels.ts";
@@ -55,7 +56,7 @@ interface TopTask {
 
 type TopWay = Extract<SortWay, { kind: "top" }>;
 
-/** Alternating segment and row. */
+/** See `placeOf`. */
 type RowList = number[];
 
 /** The scan's rows without those that the sort does not need. */
@@ -306,7 +307,7 @@ class Finder {
   rows(): RowList {
     const { i32 } = this.context.heap, at = this.store.vectors.at(-1)!.address >>> 2;
     const list: RowList = [];
-    for (let k = 0; k < this.store.rowCount; k++) list.push(i32[at + 2 * k + 1], i32[at + 2 * k]);
+    for (let k = 0; k < this.store.rowCount; k++) list.push(placeOf(i32[at + 2 * k + 1]!, i32[at + 2 * k]!));
     return list;
   }
 
@@ -329,57 +330,27 @@ class Finder {
 /** Fetches the needed columns of the selected rows, in table order. */
 class TopRows implements Operator {
   readonly columns: readonly Column[];
-  private readonly space: Workspace;
-  private readonly reader: ScanReader;
-  private readonly store: ColumnStore;
+  private readonly rows: PlacedRows;
   private finder?: Finder;
-  private places?: [segment: number, row: number][];
-  private position = 0;
+  private hasStarted = false;
 
   constructor(
     private task: TopTask,
-    private readonly needed: ReadonlySet<number>,
+    needed: ReadonlySet<number>,
     private readonly context: QueryContext,
     private readonly helpFromRows: number,
   ) {
     this.columns = task.node.columns;
-    this.space = Workspace.of(context, OPERATOR);
-    this.reader = new ScanReader(task.node, needed, context);
-    this.store = new ColumnStore([...needed].map((column) => this.columns[column].type), this.space);
+    this.rows = new PlacedRows(task.node, needed, context, OPERATOR);
   }
 
   next(): Batch | undefined {
-    const places = this.places ??= this.find();
-    const rowCount = Math.min(MORSEL_ROWS, places.length - this.position), until = this.position + rowCount;
-    if (rowCount <= 0) return undefined;
-    const { store, reader } = this, columns = [...this.needed];
-    const rows = new Int32Array(rowCount);
-    store.clear();
-    while (this.position < until) {
-      this.context.poll();
-      const [segment] = places[this.position];
-      let n = 0;
-      for (; this.position < until && places[this.position][0] === segment; this.position++) {
-        rows[n++] = places[this.position][1];
-      }
-      reader.count(reader.source.segments.at(segment)!.rowCount);
-      reader.appendRows(store, columns, segment, rows.subarray(0, n));
-      reader.rewind();
-    }
-    const dictionaries = scanDictionaries(this.task.node, reader.source);
-    const place = new Map(columns.map((column, k) => [
-      column,
-      { ...store.vectors[k], dictionary: dictionaries[column] },
-    ]));
-    return {
-      rowCount,
-      columns: this.columns.map(({ type }, k): Vector =>
-        place.get(k) ?? { type, address: 0, dictionary: layoutOf(type) === "symbol" ? NO_DICTIONARY : undefined }
-      ),
-    };
+    if (!this.hasStarted) this.rows.start(this.find());
+    this.hasStarted = true;
+    return this.rows.next();
   }
 
-  private find(): [segment: number, row: number][] {
+  private find(): Float64Array<ArrayBuffer> {
     const { context, task } = this, finder = this.finder = Finder.open(task, context), { candidates } = finder;
     let next = 0;
     // The first candidates give a bound that often excludes all others by their statistics.
@@ -400,32 +371,27 @@ class TopRows implements Operator {
       for (; next < candidates.length; next++) finder.run(candidates[next]);
     }
     lists.push(finder.rows());
-    const places: [number, number][] = [];
-    for (const list of lists) for (let k = 0; k < list.length; k += 2) places.push([list[k], list[k + 1]]);
-    return places.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    return Float64Array.from(lists.flat()).sort();
   }
 
   /** Makes the finder anew, whose buffers are large. */
   rewind(): boolean {
     this.finder?.close();
-    this.finder = this.places = undefined;
-    this.position = 0;
-    this.store.clear();
-    this.reader.rewind();
+    this.finder = undefined;
+    this.hasStarted = false;
     return true;
   }
 
   rebind(changes: Changes): boolean {
     const node = changes.scanOf(this.task.node), predicates = changes.take(this.task.predicates);
     this.task = { ...this.task, node, predicates };
-    this.reader.rebind(node);
+    this.rows.rebind(node);
     return true;
   }
 
   close(): void {
     this.finder?.close();
-    this.reader.close();
-    this.space.release();
+    this.rows.close();
   }
 }
 

@@ -42,7 +42,9 @@ export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {
       case "latest": {
         const way = latestWay(id, node, facts), { input } = node;
         const below = choose(way.kind === "newest first" && input.node === "scan" ? newestFirst(input) : input);
-        const { fused, inputs } = way.kind === "by symbol" ? fusedWith(below, id) : batchesOf(below);
+        const { fused, inputs } = way.kind === "by symbol" || way.kind === "groups"
+          ? fusedWith(below, id)
+          : batchesOf(below);
         return { operator: "latest", id, node, way, fused, inputs } satisfies PhysicalLatest;
       }
       case "limit": {

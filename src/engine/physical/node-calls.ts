@@ -66,7 +66,14 @@ export function nodeCalls(physical: PhysicalPlan, facts: PlanFacts): Calls | und
       return ofBatches(left.columns, leftKeys);
     }
     case "latest":
-      return physical.way.kind === "by symbol" ? undefined : ofBatches(physical.node.input.columns, physical.node.keys);
+      switch (physical.way.kind) {
+        case "by symbol":
+          return undefined;
+        case "groups":
+          return ofGrouping(physical.way.groups);
+        default:
+          return ofBatches(physical.node.input.columns, physical.node.keys);
+      }
     case "window":
       return ofBatches(
         physical.node.input.columns,

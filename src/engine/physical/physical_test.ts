@@ -254,7 +254,7 @@ const WAYS: [title: string, plan: Plan, facts: PlanFacts, way: string][] = [
   ["the first rows of a full join", first(10, join("full")), facts(300_000), "best by morsels"],
   ["the first of many rows", first(20_000, filtered(scan)), facts(300_000), "best"],
   ["LATEST ON by a symbol", latest(c(2)), context, "by symbol"],
-  ["LATEST ON by a number", latest(c(1)), context, "newest first"],
+  ["LATEST ON by a number", latest(c(1)), context, "groups"],
   ["LATEST ON under a condition", latest(c(2), { ...scan, predicate: positive }), context, "newest first"],
   ["LATEST ON of unsorted rows", latest(c(2)), facts(10, { sorted: false }), "all rows"],
   ["LATEST ON of a sort", latest(c(2), sorted), context, "all rows"],
@@ -289,8 +289,8 @@ function sample(keys: Expr[], input: Plan, call = agg("sum", "DOUBLE", c(3))): S
   };
 }
 
-Deno.test("physicalPlan() reads the rows of LATEST ON from the newest backwards", () => {
-  const [{ node }] = physicalPlan(latest(c(1)), context).inputs;
+Deno.test("physicalPlan() reads the rows of LATEST ON by symbols under a condition from the newest backwards", () => {
+  const [{ node }] = physicalPlan(latest(c(2), { ...scan, predicate: positive }), context).inputs;
   assert.ok(node.node === "scan" && node.reverse);
 });
 

@@ -314,8 +314,13 @@ export interface PhysicalSet extends PhysicalBase {
 export type LatestWay =
   /** A table by one symbol: codes from the newest segment backwards until each symbol is found. */
   | { kind: "by symbol"; scan: ScanNode; key: number; reader: number }
-  /** A table from the newest row backwards: the first row of a key is its last. `key`: the only key, if it is a symbol. */
-  | { kind: "newest first"; scan: ScanNode; key?: number }
+  /**
+   * A table from the newest row backwards: the first row of a key is its last. `symbols`: the keys, if they are symbol columns, so that all keys can be
+   * known to be found. Unless this is after few rows, `groups` finds them.
+   */
+  | { kind: "newest first"; scan: ScanNode; symbols?: number[]; groups?: Grouping }
+  /** A table: its rows are grouped by the keys and the last row id of each group, and then the rows are fetched. */
+  | { kind: "groups"; scan: ScanNode; groups: Grouping }
   /** Any input: one row for each key is kept. */
   | { kind: "all rows" };
 
