@@ -9,7 +9,7 @@ import { freeOrderWords, type OrderWords, orderWords, sameWords } from "../order
 import type { KeptCall } from "../physical/plan.ts";
 import { seesAhead } from "../physical/window.ts";
 import { aggregateFrames } from "./window-aggregates.ts";
-import type { Frame, OrderedRows } from "./window-frames.ts";
+import { byPosition, type Frame, type OrderedRows } from "./window-frames.ts";
 
 interface Evaluation {
   call: WindowCall;
@@ -273,18 +273,17 @@ function nthValue(e: Evaluation): Vector {
 /** Least or greatest value of each frame: a monotonic queue of positions, whose head is the answer. */
 function extreme(e: Evaluation, sign: -1 | 1): Vector {
   const { ordered, space, poll } = e, { rows, rowCount } = ordered, { low, high } = e.frame!;
-  const source = e.args[0] ?? constantColumn(e, 0);
-  const words = orderWords([source], [{ descending: false }], rowCount, space, poll);
-  const marks = valued(e, source)!;
+  const source = e.args[0] ?? constantColumn(e, 0), values = byPosition(ordered, source, space);
+  const words = orderWords([values], [{ descending: false }], rowCount, space, poll);
+  const marks = valued(e, values)!;
   const picks = space.words(rowCount + 1), queue = space.words(rowCount + 1);
   eachPartition(e, (from, end) => {
     let head = 0, tail = 0, next = from;
     for (let i = from; i < end; i++) {
       if (i % POLL_ROWS === 0) poll();
       for (; next <= high[i]; next++) {
-        const row = rows[next];
-        if (marks[row] === 0) continue;
-        while (tail > head && compareWords(words, rows[queue[tail - 1]], row) * sign < 0) tail--;
+        if (marks[next] === 0) continue;
+        while (tail > head && compareWords(words, queue[tail - 1], next) * sign < 0) tail--;
         queue[tail++] = next;
       }
       while (head < tail && queue[head] < low[i]) head++;
@@ -292,6 +291,7 @@ function extreme(e: Evaluation, sign: -1 | 1): Vector {
     }
   });
   freeOrderWords(words, space);
+  if (values !== source) space.free(values.address);
   const out = picked(e, source, picks);
   space.freeWords(picks);
   space.freeWords(queue);
@@ -308,30 +308,38 @@ function compareWords(words: OrderWords, a: number, b: number): number {
 }
 
 function count(e: Evaluation): Vector {
-  const { rows } = e.ordered, { low, high } = e.frame!;
+  const { low, high } = e.frame!, { ordered, space } = e, [arg] = e.args;
   const constant = e.call.args[0]?.kind === "constant" ? e.call.args[0] : undefined;
-  const marks = valued(e, e.args[0]);
+  const values = arg && byPosition(ordered, arg, space), marks = valued(e, values);
+  if (values !== arg) space.free(values!.address);
   if (marks === undefined) {
     const weight = constant !== undefined && constant.value === null ? 0 : 1;
     return longs(e, (first, end, put) => {
       for (let i = first; i < end; i++) put(i, weight * Math.max(0, high[i] - low[i] + 1));
     });
   }
-  return longs(e, (first, end, put) => {
+  const out = longs(e, (first, end, put) => {
     let n = 0, from = first, next = first;
     for (let i = first; i < end; i++) {
-      for (; next <= high[i]; next++) n += marks[rows[next]];
-      for (; from < low[i] && from < next; from++) n -= marks[rows[from]];
+      for (; next <= high[i]; next++) n += marks[next];
+      for (; from < low[i] && from < next; from++) n -= marks[from];
       put(i, high[i] < low[i] ? 0 : n);
     }
   });
+  space.freeWords(marks);
+  return out;
 }
 
-/** The argument as doubles by row; NaN for null. */
-function doubleValues(e: Evaluation, index: number): Float64Array {
+/** The argument as doubles by position; NaN for null. */
+function doubleValues(e: Evaluation, index: number): { values: Float64Array; free(): void } {
   const { space, ordered } = e, { f64 } = space.heap;
-  const vector = asDoubles(e, e.args[index] ?? constantColumn(e, index));
-  return f64.subarray(vector.address >>> 3, (vector.address >>> 3) + ordered.rowCount);
+  const source = asDoubles(e, e.args[index] ?? constantColumn(e, index)), { address } = byPosition(ordered, source, space);
+  return {
+    values: f64.subarray(address >>> 3, (address >>> 3) + ordered.rowCount),
+    free: () => {
+      if (address !== source.address) space.free(address);
+    },
+  };
 }
 
 /**
@@ -341,7 +349,7 @@ function doubleValues(e: Evaluation, index: number): Float64Array {
  */
 function sums(e: Evaluation, mean: boolean): Vector {
   const { rows } = e.ordered, { low, high } = e.frame!;
-  const values = doubleValues(e, 0);
+  const { values, free } = doubleValues(e, 0);
   if (layoutOf(e.call.type) !== "f64") throw notSupported(`A window result of type ${e.call.type}`, e.call.at);
   const out = result(e, e.call.type), { f64 } = e.space.heap, base = out.address >>> 3;
   eachPartition(e, (first, end) => {
@@ -349,7 +357,7 @@ function sums(e: Evaluation, mean: boolean): Vector {
     for (let i = first; i < end; i++) {
       if (i % POLL_ROWS === 0) e.poll();
       for (const last = high[i]; next <= last; next++) {
-        const value = values[rows[next]];
+        const value = values[next];
         if (value !== value) continue;
         const s = sum + value, t = s - sum;
         rest += (sum - (s - t)) + (value - t);
@@ -357,7 +365,7 @@ function sums(e: Evaluation, mean: boolean): Vector {
         n++;
       }
       for (const start = low[i]; from < start && from < next; from++) {
-        const value = -values[rows[from]];
+        const value = -values[from];
         if (value !== value) continue;
         const s = sum + value, t = s - sum;
         rest += (sum - (s - t)) + (value - t);
@@ -368,6 +376,7 @@ function sums(e: Evaluation, mean: boolean): Vector {
       f64[base + rows[i]] = n === 0 || high[i] < low[i] ? NaN : mean ? (sum + rest) / n : sum + rest;
     }
   });
+  free();
   return out;
 }
 
@@ -410,19 +419,19 @@ function exponentialAverage(e: Evaluation): Vector {
     }
     tau = n * unit * ticks;
   }
-  const values = doubleValues(e, 0), volumes = call.args.length > 3 ? doubleValues(e, 3) : undefined;
+  const { values, free } = doubleValues(e, 0), volumes = call.args.length > 3 ? doubleValues(e, 3) : undefined;
   const keys = orderKey === undefined ? 0 : orderKey.address >>> 2;
-  return doubles(e, (first, end, put) => {
+  const out = doubles(e, (first, end, put) => {
     let value = NaN, volume = NaN;
     for (let i = first; i < end; i++) {
       if (i % POLL_ROWS === 0) e.poll();
-      const row = rows[i], x = values[row], v = volumes === undefined ? 1 : volumes[row];
+      const x = values[i], v = volumes === undefined ? 1 : volumes.values[i];
       if (x === x && v === v && v !== 0) {
         let w = weight;
         if (w === undefined) {
           if (i === first) w = 1;
           else {
-            const p = keys + rows[i - 1] * 2, q = keys + row * 2;
+            const p = keys + rows[i - 1] * 2, q = keys + rows[i] * 2;
             const dt = (i32[q + 1] - i32[p + 1]) * 4294967296 + ((i32[q] >>> 0) - (i32[p] >>> 0));
             w = dt <= 0 ? 1 : 1 - Math.exp(-dt / tau);
           }
@@ -438,6 +447,9 @@ function exponentialAverage(e: Evaluation): Vector {
       put(i, volumes === undefined ? value : value / volume);
     }
   });
+  free();
+  volumes?.free();
+  return out;
 }
 
 function asDoubles(e: Evaluation, vector: Vector): Vector {

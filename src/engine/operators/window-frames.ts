@@ -1,8 +1,8 @@
 /** Computes each row's frame within its partition: positions in `OrderedRows.rows`, inclusive, empty if high < low. */
 import { notSupported } from "../../errors.ts";
 import type { WindowCall } from "../../sql/plan.ts";
-import { layoutOf } from "../../types/mod.ts";
-import { POLL_ROWS, type Workspace } from "../columns.ts";
+import { layoutOf, typeOf } from "../../types/mod.ts";
+import { gather, POLL_ROWS, type Workspace } from "../columns.ts";
 import type { QueryContext, Vector } from "../contract.ts";
 import type { OrderWords } from "../order.ts";
 import { usesFrame } from "../physical/window.ts";
@@ -17,6 +17,16 @@ export interface OrderedRows {
   words: OrderWords;
   /** The first sort key, by row. */
   orderKey?: Vector;
+  /** Row i is at position i. */
+  isInOrder: boolean;
+}
+
+/** A column by positions instead of rows: the rows of a partition are neighbours then. */
+export function byPosition({ rows, rowCount, isInOrder }: OrderedRows, column: Vector, space: Workspace): Vector {
+  if (isInOrder) return column;
+  const address = space.allocate(Math.max(1, rowCount) * typeOf(column.type).width);
+  gather(space.heap, column.type, column.address, rows, rowCount, address, false);
+  return { ...column, address };
 }
 
 /** Both are non-decreasing within a partition. */
@@ -41,13 +51,16 @@ export function frameBounds(
   }
   // If the current row is excluded, the frame ends at the row before it.
   const exclude = frame.excludeCurrentRow && frame.end === 0n ? 1 : 0;
+  const unit = frame.unit === "rows" || isByRows(call) ? "rows" : "range";
+  const keys = unit === "range" ? byPosition(ordered, rangeKey(call, ordered), space) : undefined;
   for (let p = 0; p < partitionCount; p++) {
     const first = starts[p], end = starts[p + 1];
-    if (frame.unit === "rows") rowBounds(frame.start, frame.end, first, end, low, high);
-    else rangeBounds(call, ordered, first, end, low, high, context);
+    if (keys === undefined) rowBounds(frame.start, frame.end, first, end, low, high);
+    else rangeBounds(call, keys, first, end, low, high, context);
     if (exclude) { for (let i = first; i < end; i++) high[i] = Math.min(high[i], i - 1); }
     if (p % POLL_ROWS === 0) context.poll();
   }
+  if (keys !== undefined && keys !== ordered.orderKey) space.free(keys.address);
   return {
     low,
     high,
@@ -75,27 +88,33 @@ function rowBounds(
   }
 }
 
-/** By distance in the order key. CURRENT ROW as the start includes earlier peers; as the end it is the row itself. */
+/** A RANGE frame from the first row to the current or the last one depends on no key. */
+function isByRows({ frame: { start, end } }: WindowCall): boolean {
+  return start === undefined && (end === undefined || end === 0n);
+}
+
+function rangeKey({ orderBy, at }: WindowCall, { orderKey }: OrderedRows): Vector {
+  if (orderKey === undefined || layoutOf(orderKey.type) !== "i64" || orderBy.length !== 1) {
+    throw notSupported("RANGE over keys other than one 64-bit key", at);
+  }
+  return orderKey;
+}
+
+/** By distance in the order key, by position. CURRENT ROW as the start includes earlier peers; as the end it is the row itself. */
 function rangeBounds(
   call: WindowCall,
-  ordered: OrderedRows,
+  key: Vector,
   first: number,
   end: number,
   low: Int32Array,
   high: Int32Array,
   context: QueryContext,
 ): void {
-  const { orderKey, rows } = ordered, { start: startOffset, end: endOffset } = call.frame;
-  if (startOffset === undefined && (endOffset === undefined || endOffset === 0n)) {
-    return rowBounds(undefined, endOffset, first, end, low, high);
-  }
-  if (orderKey === undefined || layoutOf(orderKey.type) !== "i64" || call.orderBy.length !== 1) {
-    throw notSupported("RANGE over keys other than one 64-bit key", call.at);
-  }
-  const { i32 } = context.heap, keys = orderKey.address >>> 2, sign = call.orderBy[0].descending ? -1 : 1;
+  const { start: startOffset, end: endOffset } = call.frame;
+  const { i32 } = context.heap, keys = key.address >>> 2, sign = call.orderBy[0].descending ? -1 : 1;
   /** From position a to position b, in the direction of the order: exact below 2^53. */
   const distance = (a: number, b: number) => {
-    const p = keys + rows[a] * 2, q = keys + rows[b] * 2;
+    const p = keys + a * 2, q = keys + b * 2;
     return sign * ((i32[q + 1] - i32[p + 1]) * 4294967296 + ((i32[q] >>> 0) - (i32[p] >>> 0)));
   };
   const from = startOffset === undefined ? -Infinity : Number(startOffset),

@@ -143,7 +143,7 @@ class Window implements Operator {
       const starts = space.words(2);
       starts[0] = 0;
       starts[1] = rowCount;
-      return { rows: order, starts, partitionCount: 1, rowCount, words, orderKey: orderBy[0] };
+      return { rows: order, starts, partitionCount: 1, rowCount, words, orderKey: orderBy[0], isInOrder: isSorted };
     }
     const table = new KeyTable(partitionBy.map((vector) => vector.type), space, poll);
     const groupOf = space.words(rowCount + 1);
@@ -163,7 +163,7 @@ class Window implements Operator {
     starts[0] = 0;
     space.freeWords(order);
     space.freeWords(groupOf);
-    return { rows, starts, partitionCount: table.count, rowCount, words, orderKey: orderBy[0] };
+    return { rows, starts, partitionCount: table.count, rowCount, words, orderKey: orderBy[0], isInOrder: false };
   }
 
   /** Keeps the input only: the rows take much memory. */
