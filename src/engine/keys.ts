@@ -157,6 +157,11 @@ function wordsOf(layout: Layout, width: number): number {
   return layout === "text" || layout === "symbol" ? 1 : Math.max(1, width >>> 2);
 }
 
+/** Rows whose slots are loaded together, in tables of at least this many slots: smaller ones are in a cache. */
+const AHEAD_ROWS = 256, AHEAD_SLOTS_MIN = 1 << 18;
+/** Keys of at most this many words are compared without comparing their hashes first. */
+const SHORT_WORDS = 4;
+
 /** Groups of equal keys, numbered densely in order of first appearance. */
 export class KeyTable {
   count = 0;
@@ -274,17 +279,31 @@ export class KeyTable {
   }
 
   private lookUp(rowCount: number, insert: boolean): void {
-    const { words, result } = this, n = this.wordCount;
+    for (let from = 0; from < rowCount; from += AHEAD_ROWS) {
+      if (from % POLL_ROWS === 0) this.poll();
+      this.lookUpSome(from, Math.min(rowCount, from + AHEAD_ROWS), insert);
+    }
+  }
+
+  /** The hashes of the next rows, whose slots are loaded together: one load does not wait for the other then. */
+  private readonly ahead = new Int32Array(AHEAD_ROWS);
+
+  private lookUpSome(from: number, to: number, insert: boolean): void {
+    const { words, result, ahead } = this, n = this.wordCount;
     let mask = this.slots.length - 1;
-    for (let row = 0, at = 0; row < rowCount; row++, at += n) {
-      if (row % POLL_ROWS === 0) this.poll();
+    const isLarge = mask >= AHEAD_SLOTS_MIN;
+    for (let row = from, at = from * n; row < to; row++, at += n) {
       let hash = words[at];
       for (let k = 1; k < n; k++) hash = Math.imul(hash, 0x9e3779b1) ^ words[at + k];
-      hash = mix(hash);
-      const { slots, keys, hashes } = this;
+      ahead[row - from] = mix(hash);
+    }
+    if (isLarge) this.load(to - from);
+    for (let row = from, at = from * n; row < to; row++, at += n) {
+      const hash = ahead[row - from], { slots, keys, hashes } = this;
       let slot = hash & mask, group = -1;
       for (let found = slots[slot]; found !== 0; found = slots[slot = (slot + 1) & mask]) {
-        if (hashes[found - 1] !== hash) continue;
+        // The hash of a short key would be one more load from memory.
+        if (n > SHORT_WORDS && hashes[found - 1] !== hash) continue;
         let k = 0;
         const key = (found - 1) * n;
         while (k < n && keys[key + k] === words[at + k]) k++;
@@ -310,6 +329,21 @@ export class KeyTable {
       result[row] = group;
     }
   }
+
+  /** Loads the slots of the next rows and the keys that they lead to. */
+  private load(rowCount: number): void {
+    const { ahead, slots, keys, wordCount } = this, mask = slots.length - 1;
+    let sum = 0;
+    for (let k = 0; k < rowCount; k++) sum += slots[ahead[k] & mask];
+    for (let k = 0; k < rowCount; k++) {
+      const found = slots[ahead[k] & mask];
+      if (found !== 0) sum ^= keys[(found - 1) * wordCount];
+    }
+    this.loaded = sum;
+  }
+
+  /** Nothing reads it: what is loaded must not be removed as unused. */
+  loaded = 0;
 
   private rehash(): void {
     const longer = this.space.words(this.slots.length * 2).fill(0), mask = longer.length - 1;

@@ -27,7 +27,7 @@ const NORMAL = 0x00100000, INFINITE = 0x7ff00000;
 /** With more bits of precision, an array of all buckets would be too large. */
 const SCRATCH_BITS_MAX = 8;
 /** For fewer rows, the array takes longer than they do. */
-const SCRATCH_ROWS_MIN = 1024;
+const SCRATCH_ROWS_MIN = 256;
 
 const noCounts = (): Counts => ({ byStart: new Map(), total: 0, least: Infinity });
 
@@ -35,6 +35,29 @@ const noCounts = (): Counts => ({ byStart: new Map(), total: 0, least: Infinity 
 function powerOf(value: number): number {
   const power = 2 ** Math.floor(Math.log2(value));
   return power > value ? power / 2 : power * 2 <= value ? power * 2 : power;
+}
+
+type Values = Float64Array | BigInt64Array;
+
+/** The rows ordered by group, if these have many rows each and are not in order, as those of SAMPLE BY are. */
+function inGroupOrder(groups: Int32Array, values: Values, rowCount: number): { groups: Int32Array; values: Values } {
+  let changes = 0, last = 0;
+  for (let row = 0; row < rowCount; row++) {
+    if (row > 0 && groups[row] !== groups[row - 1]) changes++;
+    if (groups[row] > last) last = groups[row];
+  }
+  const most = rowCount / SCRATCH_ROWS_MIN;
+  if (changes < most || last >= most) return { groups, values };
+  const ends = new Int32Array(last + 1), ordered = new Int32Array(rowCount);
+  const moved = values instanceof Float64Array ? new Float64Array(rowCount) : new BigInt64Array(rowCount);
+  for (let row = 0; row < rowCount; row++) ends[groups[row]]++;
+  for (let group = 1; group <= last; group++) ends[group] += ends[group - 1];
+  for (let row = rowCount - 1; row >= 0; row--) {
+    const at = --ends[groups[row]];
+    ordered[at] = groups[row];
+    moved[at] = values[row];
+  }
+  return { groups: ordered, values: moved };
 }
 
 class HistogramState implements BatchAggregateState {
@@ -70,13 +93,18 @@ class HistogramState implements BatchAggregateState {
     return Math.floor(value / width) * width;
   }
 
-  update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
-    const { values } = column;
-    if (groups === undefined && rowCount >= SCRATCH_ROWS_MIN && this.halfBits <= SCRATCH_BITS_MAX) {
-      this.addAll(values, rowCount);
-      return;
+  update(given: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
+    const usesScratch = this.halfBits <= SCRATCH_BITS_MAX;
+    const { groups, values } = given !== undefined && usesScratch
+      ? inGroupOrder(given, column.values, rowCount)
+      : { groups: given, values: column.values };
+    for (let row = 0, end = 0; row < rowCount; row = end) {
+      const group = groups === undefined ? 0 : groups[row];
+      if (groups === undefined) end = rowCount;
+      else while (end < rowCount && groups[end] === group) end++;
+      if (usesScratch && end - row >= SCRATCH_ROWS_MIN) this.addAll(group, values, row, end);
+      else for (let k = row; k < end; k++) this.take(group, values[k]);
     }
-    for (let row = 0; row < rowCount; row++) this.take(groups === undefined ? 0 : groups[row], values[row]);
   }
 
   private take(group: number, given: number | bigint): void {
@@ -89,18 +117,18 @@ class HistogramState implements BatchAggregateState {
   }
 
   /**
-   * Adds the values of the only group. The start of a bucket is the value without the lower bits of its fraction, also of integers, because those
+   * Adds rows from … to-1, all of one group. The start of a bucket is the value without the lower bits of its fraction, also of integers, because those
    * in buckets of width 1 do not have such bits.
    */
-  private addAll(values: Float64Array | BigInt64Array, rowCount: number): void {
+  private addAll(group: number, values: Values, from: number, to: number): void {
     const shift = FRACTION_BITS - this.halfBits, cell = new Float64Array(1), words = new Int32Array(cell.buffer);
     const scratch = this.scratch ??= new Uint32Array(EXPONENTS << this.halfBits);
     let first = scratch.length, last = -1;
-    for (let row = 0; row < rowCount; row++) {
+    for (let row = from; row < to; row++) {
       cell[0] = Number(values[row]);
       const high = words[1];
       if (high < NORMAL || high >= INFINITE) {
-        this.take(0, values[row]);
+        this.take(group, values[row]);
         continue;
       }
       const bucket = high >> shift;
@@ -112,7 +140,7 @@ class HistogramState implements BatchAggregateState {
     for (let bucket = first; bucket <= last; bucket++) {
       if (scratch[bucket] === 0) continue;
       words[1] = bucket << shift;
-      this.add(0, cell[0], scratch[bucket]);
+      this.add(group, cell[0], scratch[bucket]);
       scratch[bucket] = 0;
     }
   }

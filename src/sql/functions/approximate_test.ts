@@ -20,13 +20,24 @@ for (const type of ["LONG", "DOUBLE"]) {
       const values = type === "LONG" ? new BigInt64Array(ROWS) : new Float64Array(ROWS);
       for (let row = 0; row < ROWS; row++) values[row] = type === "LONG" ? longs() : doubles();
       const constants = [undefined, pick([0, 1, random(1000) / 1000]), random(6)];
-      const [together, single] = [undefined, new Int32Array(ROWS)].map((groups) => {
-        const state = create([], constants, {} as FunctionContext), out = new Float64Array(1);
-        for (let k = 0; k < 2; k++) state.update(groups, [{ values } as unknown as BatchColumn], ROWS);
-        state.finish({ values: out } as unknown as BatchOut, 1);
-        return out[0];
+      // No groups, in order, and mixed; the rows of the last ones are few.
+      const groups = pick([
+        undefined,
+        new Int32Array(ROWS).map((_, row) => Math.floor(row / 500)),
+        new Int32Array(ROWS).map(() => random(6)),
+        new Int32Array(ROWS).map(() => random(100)),
+      ]);
+      const count = 1 + Math.max(0, ...groups ?? []);
+      const [together, single] = [ROWS, 1].map((step) => {
+        const state = create([], constants, {} as FunctionContext), out = new Float64Array(count);
+        for (let from = 0; from < 2 * ROWS; from += step) {
+          const at = from % ROWS, column = { values: values.subarray(at, at + step) } as unknown as BatchColumn;
+          state.update(groups?.subarray(at, at + step), [column], step);
+        }
+        state.finish({ values: out } as unknown as BatchOut, count);
+        return out;
       });
-      assert.equal(together, single, `${constants}`);
+      assert.deepEqual(together, single, `${constants}`);
     }
   });
 }
