@@ -2,6 +2,8 @@
 import { NULL_I64, type Value } from "../../types/mod.ts";
 import { arrayDimensions } from "../../types/wide.ts";
 import { ARRAY, type ArrayReader, arrayTag, each, readerOf, writeShape } from "./array-values.ts";
+import { elementKernel, sliceKernel } from "./array-kernels.ts";
+import { inRuns, toArraysInRuns } from "./array-runs.ts";
 import { batchEntry } from "./batch-entry.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionEntry } from "./entry.ts";
 
@@ -83,18 +85,40 @@ class Cut {
   }
 }
 
+/** The kinds of subscripts if they are constants. */
+function kindsOf(numbers: readonly BatchColumn[]): number[] | undefined {
+  const kinds = numbers.filter((_, k) => k % 3 === 0);
+  return kinds.every(({ isConstant }) => isConstant) ? kinds.map(({ values }) => numberOf(values[0])) : undefined;
+}
+
 /** `array_slice(array, kind, from, to, …)`. */
 const slice: BatchFunction = ([column, ...numbers], out, rowCount, context) => {
   const reader = readerOf(column, context), cut = new Cut(numbers, rowCount), isElement = out.type === "DOUBLE";
-  each(
-    (row) => {
-      if (!reader.open(row) || !cut.read(row, reader.shape)) return out.setNull(row);
-      if (isElement) out.values[row] = cut.element(reader);
-      else cut.write(out, row, reader);
-    },
-    rowCount,
-    context,
-  );
+  const one = (row: number) => {
+    if (!reader.open(row) || !cut.read(row, reader.shape)) return out.setNull(row);
+    if (isElement) out.values[row] = cut.element(reader);
+    else cut.write(out, row, reader);
+  };
+  const kinds = rowCount === 0 ? undefined : kindsOf(numbers), { memory } = context.heap;
+  const indexCount = kinds?.findIndex((kind) => kind !== INDEX) ?? -1;
+  // Elements are side by side if only one dimension is cut, behind those with an index.
+  if (kinds === undefined || indexCount >= 0 && indexCount < kinds.length - 1) return each(one, rowCount, context);
+  const { address } = column, froms = numbers.filter((_, k) => k % 3 === 1).map((number) => number.address);
+  if (isElement) {
+    const element = elementKernel(memory, kinds.length);
+    inRuns([column], rowCount, context, (from, to) => element(address, from, to, out.address, ...froms), one);
+  } else {
+    const isClosed = kinds.at(-1) === SLICE, end = indexCount < 0 ? "whole" : isClosed ? "closed" : "open";
+    const kernel = sliceKernel(
+      memory,
+      arrayDimensions(column.type),
+      indexCount < 0 ? kinds.length : indexCount,
+      end,
+    );
+    const columns = isClosed ? [...froms, numbers.at(-1)!.address] : froms;
+    const run = (from: number, to: number, at: number) => kernel(address, from, to, out.address, at, ...columns);
+    toArraysInRuns([column], out, rowCount, context, run, one);
+  }
 };
 
 function sliceType(types: string[], constants: readonly (Value | undefined)[] = []): string {

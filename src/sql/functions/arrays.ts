@@ -36,6 +36,23 @@ import {
   write,
   writeShape,
 } from "./array-values.ts";
+import {
+  bookKernel,
+  type Change,
+  changeKernel,
+  combiningKernel,
+  dotKernel,
+  type Form,
+  lengthKernel,
+  literalKernels,
+  type Operation,
+  type Reduction,
+  reductionKernel,
+  searchKernel,
+  shiftKernel,
+  sortKernel,
+} from "./array-kernels.ts";
+import { inRuns, toArraysInRuns } from "./array-runs.ts";
 import { sliceFunction } from "./array-slices.ts";
 import { batchEntry } from "./batch-entry.ts";
 import type { BatchColumn, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
@@ -51,37 +68,43 @@ function numberAt(column: BatchColumn, row: number): number {
   return nullable && value === nullValue ? NaN : Number(value);
 }
 
-/** Makes a function from an array to a number. `of` receives the non-null elements, at least one. */
-function reduction(name: string, summary: string, of: (present: Float64Array) => number): FunctionEntry {
-  return batchEntry(name, [ARRAY("array")], "DOUBLE", summary, ([column], out, rowCount, context) =>
-    each(
-      (row) => {
-        const values = read(column, row, context)?.values ?? new Float64Array(0);
-        const present = withoutNulls(values);
-        out.values[row] = present.length === 0 ? NaN : of(present);
-      },
-      rowCount,
-      context,
-    ));
+/** Makes a function from an array to a number. `of` receives the non-null elements, at least one. A kernel does the same with short arrays. */
+function reduction(
+  name: string,
+  summary: string,
+  of: (present: Float64Array) => number,
+  kernel?: Reduction,
+): FunctionEntry {
+  return batchEntry(name, [ARRAY("array")], "DOUBLE", summary, ([column], out, rowCount, context) => {
+    const one = (row: number) => {
+      const values = read(column, row, context)?.values ?? new Float64Array(0);
+      const present = withoutNulls(values);
+      out.values[row] = present.length === 0 ? NaN : of(present);
+    };
+    if (kernel === undefined) return each(one, rowCount, context);
+    const reduce = reductionKernel(context.heap.memory, kernel);
+    inRuns([column], rowCount, context, (from, to) => reduce(column.address, from, to, out.address), one);
+  });
 }
 
-/** Makes a function from an array to another array. */
+/** Makes a function from an array to another array. A kernel does the same with short arrays. */
 function mapping(
   name: string,
   summary: string,
   returns: FunctionEntry["returns"],
   of: (array: Grid, context: FunctionContext) => Grid | undefined,
-  ofNull?: Grid,
+  { ofNull, kernel }: { ofNull?: Grid; kernel?: Change } = {},
 ): FunctionEntry {
-  return batchEntry(name, [ARRAY("array")], returns, summary, ([column], out, rowCount, context) =>
-    each(
-      (row) => {
-        const array = read(column, row, context);
-        write(out, row, array === undefined ? ofNull : of(array, context));
-      },
-      rowCount,
-      context,
-    ));
+  return batchEntry(name, [ARRAY("array")], returns, summary, ([column], out, rowCount, context) => {
+    const one = (row: number) => {
+      const array = read(column, row, context);
+      write(out, row, array === undefined ? ofNull : of(array, context));
+    };
+    if (kernel === undefined) return each(one, rowCount, context);
+    const change = changeKernel(context.heap.memory, kernel);
+    const run = (from: number, to: number, at: number) => change(column.address, from, to, out.address, at);
+    toArraysInRuns([column], out, rowCount, context, run, one);
+  });
 }
 
 const flat = (): string => arrayTag(1);
@@ -98,7 +121,7 @@ function operandAt(column: BatchColumn, row: number, context: FunctionContext): 
   return scalar;
 }
 
-const OPERATIONS: [name: string, summary: string, of: (x: number, y: number) => number][] = [
+const OPERATIONS: [name: Operation, summary: string, of: (x: number, y: number) => number][] = [
   ["+", "Sum, element by element.", (x, y) => x + y],
   ["-", "Difference, element by element.", (x, y) => x - y],
   ["*", "Product, element by element.", (x, y) => x * y],
@@ -124,8 +147,18 @@ function writeCombined(
   return true;
 }
 
+const FORMS: [left: string, right: string, Form][] = [["array", "array", "both"], ["array", "DOUBLE", "left"], [
+  "DOUBLE",
+  "array",
+  "right",
+]];
+
+/** Kernels read arrays and DOUBLEs, but NULL is of neither type. */
+const isOfForm = ({ type }: BatchColumn, wanted: string): boolean =>
+  wanted === "array" ? arrayDimensions(type) > 0 : type === wanted;
+
 const arithmetic = OPERATIONS.flatMap(([name, summary, of]) =>
-  [["array", "array"], ["array", "DOUBLE"], ["DOUBLE", "array"]].map(([left, right]) =>
+  FORMS.map(([left, right, form]) =>
     batchEntry(
       name,
       [{ name: "a", type: left }, { name: "b", type: right }],
@@ -133,19 +166,22 @@ const arithmetic = OPERATIONS.flatMap(([name, summary, of]) =>
       summary,
       ([a, b], out, rowCount, context) => {
         const [x, y] = [a, b].map((column) => arrayDimensions(column.type) > 0 ? readerOf(column, context) : undefined);
-        each(
-          (row) => {
-            if (x?.open(row) === false || y?.open(row) === false) return out.setNull(row);
-            if (writeCombined(x ?? numberAt(a, row), y ?? numberAt(b, row), of, out, row)) return;
-            write(out, row, combined(operandAt(a, row, context)!, operandAt(b, row, context)!, of, context));
-          },
-          rowCount,
-          context,
-        );
+        const one = (row: number) => {
+          if (x?.open(row) === false || y?.open(row) === false) return out.setNull(row);
+          if (writeCombined(x ?? numberAt(a, row), y ?? numberAt(b, row), of, out, row)) return;
+          write(out, row, combined(operandAt(a, row, context)!, operandAt(b, row, context)!, of, context));
+        };
+        if (!isOfForm(a, left) || !isOfForm(b, right)) return each(one, rowCount, context);
+        const combine = combiningKernel(context.heap.memory, name, form);
+        const run = (from: number, to: number, at: number) => combine(a.address, b.address, from, to, out.address, at);
+        toArraysInRuns(form === "right" ? [b] : form === "left" ? [a] : [a, b], out, rowCount, context, run, one);
       },
     )
   )
 );
+
+/** Of the arrays of literals that are made between two polls. */
+const LITERALS_BYTES = 1 << 18;
 
 /** Array literals of expressions: numbers, or arrays of equal shape. */
 const literals: FunctionEntry[] = [
@@ -154,8 +190,16 @@ const literals: FunctionEntry[] = [
     [{ name: "element", type: "DOUBLE", variadic: true }],
     flat,
     "An array of the given numbers.",
-    (columns, out, rowCount, context) =>
-      each((row) => write(out, row, grid([columns.length], (i) => columns[i].values[row], context)), rowCount, context),
+    (columns, out, rowCount, context) => {
+      const { begin, fill } = literalKernels(context.heap.memory), sizeBytes = 8 + 8 * columns.length;
+      const runRows = Math.ceil(LITERALS_BYTES / sizeBytes);
+      for (let row = 0; row < rowCount; row += runRows) {
+        const to = Math.min(rowCount, row + runRows), at = out.reserve(sizeBytes * (to - row));
+        begin(row, to, out.address, at, columns.length);
+        columns.forEach(({ address }, k) => fill(address, row, to, at + 8 + 8 * k, sizeBytes));
+        context.poll();
+      }
+    },
   ),
   batchEntry(
     "array_of",
@@ -263,32 +307,29 @@ const others: FunctionEntry[] = [
     [ARRAY("array")],
     "INT",
     "The number of elements that are not null.",
-    ([column], out, rowCount, context) =>
-      each(
-        (row) => {
-          out.values[row] = withoutNulls(read(column, row, context)?.values ?? new Float64Array()).length;
-        },
-        rowCount,
-        context,
-      ),
+    ([column], out, rowCount, context) => {
+      const count = reductionKernel(context.heap.memory, "count");
+      inRuns([column], rowCount, context, (from, to) => count(column.address, from, to, out.address), (row) => {
+        out.values[row] = withoutNulls(read(column, row, context)?.values ?? new Float64Array()).length;
+      });
+    },
   ),
   batchEntry(
     "array_position",
     [ARRAY("array"), { name: "value", type: "DOUBLE" }],
     "INT",
     "The position of a value's first occurrence, counted from 1; null if there is none.",
-    ([column, wanted], out, rowCount, context) =>
-      each(
-        (row) => {
-          const value = wanted.values[row] as number;
-          const at = read(column, row, context)?.values.findIndex((other) =>
-            areEqual(other, value) || (Number.isNaN(value) && Number.isNaN(other))
-          );
-          out.values[row] = at === undefined || at < 0 ? NULL_I32 : at + 1;
-        },
-        rowCount,
-        context,
-      ),
+    ([column, wanted], out, rowCount, context) => {
+      const find = searchKernel(context.heap.memory, "position");
+      const run = (from: number, to: number) => find(column.address, wanted.address, from, to, out.address, 0);
+      inRuns([column], rowCount, context, run, (row) => {
+        const value = wanted.values[row] as number;
+        const at = read(column, row, context)?.values.findIndex((other) =>
+          areEqual(other, value) || (Number.isNaN(value) && Number.isNaN(other))
+        );
+        out.values[row] = at === undefined || at < 0 ? NULL_I32 : at + 1;
+      });
+    },
     [],
     { check: ofDimensions(1, 1) },
   ),
@@ -297,34 +338,37 @@ const others: FunctionEntry[] = [
     [ARRAY("array"), optional("descending", "BOOLEAN"), optional("nullsFirst", "BOOLEAN")],
     same,
     "Each row sorted. Nulls are last, or first in descending order.",
-    ([column, descending, nullsFirst], out, rowCount, context) =>
-      each(
-        (row) => {
-          const array = read(column, row, context), falls = isTrue(descending, row);
-          const first = nullsFirst === undefined ? falls : isTrue(nullsFirst, row);
-          write(
-            out,
-            row,
-            array === undefined ? undefined : byRow(array, context, (values) => sort(values, falls, first, context)),
-          );
-        },
-        rowCount,
-        context,
-      ),
+    ([column, descending, nullsFirst], out, rowCount, context) => {
+      const one = (row: number) => {
+        const array = read(column, row, context), falls = isTrue(descending, row);
+        const first = nullsFirst === undefined ? falls : isTrue(nullsFirst, row);
+        write(
+          out,
+          row,
+          array === undefined ? undefined : byRow(array, context, (values) => sort(values, falls, first, context)),
+        );
+      };
+      if (rowCount === 0 || descending?.isConstant === false || nullsFirst?.isConstant === false) {
+        return each(one, rowCount, context);
+      }
+      const falls = isTrue(descending, 0), first = nullsFirst === undefined ? falls : isTrue(nullsFirst, 0);
+      const sorted = sortKernel(context.heap.memory, falls, first);
+      const run = (from: number, to: number, at: number) => sorted(column.address, from, to, out.address, at);
+      toArraysInRuns([column], out, rowCount, context, run, one);
+    },
   ),
   batchEntry(
     "dim_length",
     [ARRAY("array"), { name: "dimension", type: "INT", constant: true }],
     "INT",
     "The length of a dimension.",
-    ([column, dimension], out, rowCount, context) =>
-      each(
-        (row) => {
-          out.values[row] = read(column, row, context)?.shape[dimension.values[row] - 1] ?? 0;
-        },
-        rowCount,
-        context,
-      ),
+    ([column, dimension], out, rowCount, context) => {
+      const length = lengthKernel(context.heap.memory);
+      const run = (from: number, to: number) => length(column.address, from, to, out.address, dimension.values[0]);
+      inRuns([column], rowCount, context, run, (row) => {
+        out.values[row] = read(column, row, context)?.shape[dimension.values[row] - 1] ?? 0;
+      });
+    },
     [],
     {
       check: (constants, types) => {
@@ -351,40 +395,41 @@ const others: FunctionEntry[] = [
       ),
     [["array_length(array[[1.0, 2.0, 3.0]], 2)", 3], ["array_length(array[1.0], 2)", null]],
   ),
-  ...[["array", "array"], ["array", "DOUBLE"], ["DOUBLE", "array"]].map(([left, right]) =>
+  ...FORMS.map(([left, right, form]) =>
     batchEntry(
       "dot_product",
       [{ name: "a", type: left }, { name: "b", type: right }],
       "DOUBLE",
       "The sum of the products of elements at the same position. Nulls are ignored.",
-      ([a, b], out, rowCount, context) =>
-        each(
-          (row) => {
-            const x = operandAt(a, row, context), y = operandAt(b, row, context);
-            // A null array has no elements, unless it is multiplied by a number.
-            if (x === undefined || y === undefined) {
-              out.values[row] = left === right ? 0 : NaN;
-              return;
-            }
-            // A null number makes every product null.
-            if ([x, y].some(({ shape, values }) => shape.length === 0 && Number.isNaN(values[0]))) {
-              out.values[row] = NaN;
-              return;
-            }
-            if (x.shape.length > 0 && y.shape.length > 0 && !areSame(x.shape, y.shape)) {
-              throw unfit("the arrays have different shapes", context);
-            }
-            const many = x.shape.length > 0 ? x : y;
-            let sum = 0;
-            for (let k = 0; k < many.values.length; k++) {
-              const term = x.values[x === many ? k : 0] * y.values[y.shape.length > 0 ? k : 0];
-              if (!Number.isNaN(term)) sum += term;
-            }
-            out.values[row] = sum;
-          },
-          rowCount,
-          context,
-        ),
+      ([a, b], out, rowCount, context) => {
+        const one = (row: number) => {
+          const x = operandAt(a, row, context), y = operandAt(b, row, context);
+          // A null array has no elements, unless it is multiplied by a number.
+          if (x === undefined || y === undefined) {
+            out.values[row] = left === right ? 0 : NaN;
+            return;
+          }
+          // A null number makes every product null.
+          if ([x, y].some(({ shape, values }) => shape.length === 0 && Number.isNaN(values[0]))) {
+            out.values[row] = NaN;
+            return;
+          }
+          if (x.shape.length > 0 && y.shape.length > 0 && !areSame(x.shape, y.shape)) {
+            throw unfit("the arrays have different shapes", context);
+          }
+          const many = x.shape.length > 0 ? x : y;
+          let sum = 0;
+          for (let k = 0; k < many.values.length; k++) {
+            const term = x.values[x === many ? k : 0] * y.values[y.shape.length > 0 ? k : 0];
+            if (!Number.isNaN(term)) sum += term;
+          }
+          out.values[row] = sum;
+        };
+        if (!isOfForm(a, left) || !isOfForm(b, right)) return each(one, rowCount, context);
+        const dot = dotKernel(context.heap.memory, form);
+        const run = (from: number, to: number) => dot(a.address, b.address, from, to, out.address);
+        inRuns(form === "right" ? [b] : form === "left" ? [a] : [a, b], rowCount, context, run, one);
+      },
     )
   ),
   batchEntry(
@@ -409,20 +454,20 @@ const others: FunctionEntry[] = [
     [ARRAY("array"), { name: "places", type: "INT" }, optional("fill", "DOUBLE")],
     same,
     "Each row with its elements moved to the right by a number of places, or to the left if it is negative. Free places are null or the fill value.",
-    ([column, places, fill], out, rowCount, context) =>
-      each(
-        (row) => {
-          const array = read(column, row, context), by = places.values[row] as number;
-          const free = fill === undefined ? NaN : fill.values[row] as number;
-          write(
-            out,
-            row,
-            array === undefined ? undefined : byRow(array, context, (values) => shift(values, by, free)),
-          );
-        },
-        rowCount,
-        context,
-      ),
+    ([column, places, fill], out, rowCount, context) => {
+      const shifted = shiftKernel(context.heap.memory, fill !== undefined);
+      const run = (from: number, to: number, at: number) =>
+        shifted(column.address, places.address, fill?.address ?? 0, from, to, out.address, at);
+      toArraysInRuns([column], out, rowCount, context, run, (row) => {
+        const array = read(column, row, context), by = places.values[row] as number;
+        const free = fill === undefined ? NaN : fill.values[row] as number;
+        write(
+          out,
+          row,
+          array === undefined ? undefined : byRow(array, context, (values) => shift(values, by, free)),
+        );
+      });
+    },
   ),
   batchEntry(
     "round",
@@ -445,17 +490,18 @@ const others: FunctionEntry[] = [
     [ARRAY("array"), { name: "value", type: "DOUBLE" }, optional("before", "BOOLEAN")],
     "INT",
     "The position at which a value is inserted into a sorted array, counted from 1: after equal elements, or before them if `before` is true.",
-    ([column, wanted, before], out, rowCount, context) =>
-      each(
-        (row) => {
-          const values = read(column, row, context)?.values;
-          out.values[row] = values === undefined
-            ? NULL_I32
-            : insertionPoint(values, wanted.values[row], isTrue(before, row));
-        },
-        rowCount,
-        context,
-      ),
+    ([column, wanted, before], out, rowCount, context) => {
+      const one = (row: number) => {
+        const values = read(column, row, context)?.values;
+        out.values[row] = values === undefined
+          ? NULL_I32
+          : insertionPoint(values, wanted.values[row], isTrue(before, row));
+      };
+      if (rowCount === 0 || before?.isConstant === false) return each(one, rowCount, context);
+      const find = searchKernel(context.heap.memory, "insertion"), isBefore = isTrue(before, 0) ? 1 : 0;
+      const run = (from: number, to: number) => find(column.address, wanted.address, from, to, out.address, isBefore);
+      inRuns([column], rowCount, context, run, one);
+    },
     [],
     { check: ofDimensions(1, 1) },
   ),
@@ -464,20 +510,20 @@ const others: FunctionEntry[] = [
     [{ name: "size", type: "DOUBLE" }, ARRAY("sizes"), ARRAY("prices")],
     "DOUBLE",
     "The average price of trading a size against a book's levels, best first. Null if the book is too small.",
-    ([wanted, sizes, prices], out, rowCount, context) =>
-      each(
-        (row) => {
-          const size = wanted.values[row] as number,
-            volumes = read(sizes, row, context)?.values,
-            levels = read(prices, row, context)?.values;
-          if (volumes !== undefined && levels !== undefined && volumes.length !== levels.length) {
-            throw unfit("the book's sizes and prices have different lengths", context);
-          }
-          out.values[row] = volumes === undefined || levels === undefined ? NaN : bookPrice(size, volumes, levels);
-        },
-        rowCount,
-        context,
-      ),
+    ([wanted, sizes, prices], out, rowCount, context) => {
+      const price = bookKernel(context.heap.memory);
+      const run = (from: number, to: number) =>
+        price(wanted.address, sizes.address, prices.address, from, to, out.address);
+      inRuns([sizes, prices], rowCount, context, run, (row) => {
+        const size = wanted.values[row] as number,
+          volumes = read(sizes, row, context)?.values,
+          levels = read(prices, row, context)?.values;
+        if (volumes !== undefined && levels !== undefined && volumes.length !== levels.length) {
+          throw unfit("the book's sizes and prices have different lengths", context);
+        }
+        out.values[row] = volumes === undefined || levels === undefined ? NaN : bookPrice(size, volumes, levels);
+      });
+    },
   ),
 ];
 
@@ -496,10 +542,10 @@ function bookPrice(size: number, volumes: Float64Array, prices: Float64Array): n
 export const arrayFunctions: FunctionEntry[] = [
   ...arithmetic,
   ...literals,
-  reduction("array_sum", "The sum of the elements.", total),
-  reduction("array_avg", "The average of the elements.", mean),
-  reduction("array_min", "The smallest element.", (values) => values.reduce((a, b) => Math.min(a, b))),
-  reduction("array_max", "The greatest element.", (values) => values.reduce((a, b) => Math.max(a, b))),
+  reduction("array_sum", "The sum of the elements.", total, "sum"),
+  reduction("array_avg", "The average of the elements.", mean, "avg"),
+  reduction("array_min", "The smallest element.", (values) => values.reduce((a, b) => Math.min(a, b)), "min"),
+  reduction("array_max", "The greatest element.", (values) => values.reduce((a, b) => Math.max(a, b)), "max"),
   reduction("array_stddev", "The sample standard deviation.", (values) => deviation(values, 1)),
   reduction("array_stddev_samp", "The sample standard deviation.", (values) => deviation(values, 1)),
   reduction("array_stddev_pop", "The population standard deviation.", (values) => deviation(values, 0)),
@@ -515,6 +561,7 @@ export const arrayFunctions: FunctionEntry[] = [
         return sum;
       }, context);
     },
+    { kernel: "sums" },
   ),
   mapping(
     "neg",
@@ -525,17 +572,19 @@ export const arrayFunctions: FunctionEntry[] = [
       for (let i = 0; i < values.length; i++) values[i] = -values[i];
       return array;
     },
+    { kernel: "negative" },
   ),
   mapping(
     "array_reverse",
     "Each row with its elements in reverse order.",
     same,
     (array, context) => byRow(array, context, (row) => row.reverse()),
+    { kernel: "reverse" },
   ),
   mapping("flatten", "All elements in one row. A null array has none.", flat, ({ values }) => ({
     shape: [values.length],
     values,
-  }), { shape: [0], values: new Float64Array(0) }),
+  }), { ofNull: { shape: [0], values: new Float64Array(0) } }),
   mapping("transpose", "The transposed array: rows and columns are exchanged.", same, transposed),
   ...builders,
   ...elementFunctions,

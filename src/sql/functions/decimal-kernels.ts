@@ -4,7 +4,8 @@
  * They process the rows from … to-1. Those that return a row stop at one that they cannot process, such as one whose result does not fit.
  */
 import { NULL_I32, NULL_I64 } from "../../types/mod.ts";
-import { type Code, Module, sharedMemory, type ValueType } from "../../wasm/assembler.ts";
+import type { Code, ValueType } from "../../wasm/assembler.ts";
+import { eachRow, kernelOf } from "./column-kernels.ts";
 
 /** Of values of 64 and 128 bits. */
 export type Words = 1 | 2;
@@ -57,46 +58,6 @@ export type ConversionKernel = (
   power: bigint,
   limit: bigint,
 ) => number;
-
-const kernels = new WeakMap<WebAssembly.Memory, Map<string, unknown>>();
-
-function kernelOf<Kernel>(
-  memory: WebAssembly.Memory,
-  name: string,
-  parameters: ValueType[],
-  results: ValueType[],
-  build: (code: Code) => void,
-): Kernel {
-  let known = kernels.get(memory);
-  if (known === undefined) kernels.set(memory, known = new Map());
-  let kernel = known.get(name);
-  if (kernel === undefined) {
-    const module = new Module([sharedMemory(memory)]);
-    build(module.function(parameters, results, "run").code);
-    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(module.finish()), { env: { memory } });
-    known.set(name, kernel = exports.run);
-  }
-  return kernel as Kernel;
-}
-
-/** Calls `body` for the rows from … to-1, with the address of the row's value in each column. */
-function eachRow(
-  code: Code,
-  columns: readonly { base: number; width: number }[],
-  row: number,
-  to: number,
-  body: () => void,
-): void {
-  for (const { base, width } of columns) code.get(base).get(row).i32(width).op("i32.mul").op("i32.add").set(base);
-  code.block((done) =>
-    code.loop((again) => {
-      code.get(row).get(to).op("i32.ge_u").brIf(done);
-      body();
-      for (const { base, width } of columns) code.get(base).i32(width).op("i32.add").set(base);
-      code.get(row).i32(1).op("i32.add").set(row).br(again);
-    })
-  );
-}
 
 /** A value in two locals. */
 interface Wide {

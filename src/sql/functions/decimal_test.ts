@@ -264,6 +264,7 @@ function resultsOf(state: BatchAggregateState, type: string, groupCount: number)
     setView: () => {},
     makeText: () => new Uint8Array(),
     placeText: () => 0,
+    reserve: () => 0,
     setNull: (row) => nulls.add(row),
   };
   try {
