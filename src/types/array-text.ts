@@ -58,7 +58,7 @@ export function writeArray(
       else {
         const value = view.getFloat64(from, true);
         from += 8;
-        if (Number.isNaN(value)) {
+        if (!Number.isFinite(value)) {
           bytes.set(marks.null, at);
           at += marks.null.length;
         } else at = formatDouble(value, bytes, at);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { formatArray, parseArray, PG_MARKS, writeArray } from "./array-text.ts";
+import { encodeArray, formatArray, parseArray, PG_MARKS, writeArray } from "./array-text.ts";
 
 const TEXTS: [text: string, dimensions: number, printed?: string][] = [
   ["[]", 1],
@@ -16,6 +16,10 @@ Deno.test("parseArray() and formatArray() are opposites", () => {
   for (const [text, dimensions, printed] of TEXTS) {
     assert.equal(formatArray(parseArray(text, dimensions)!), printed ?? text, text);
   }
+});
+
+Deno.test("formatArray() writes elements that are not finite as null", () => {
+  assert.equal(formatArray(encodeArray([4], Float64Array.of(NaN, Infinity, -Infinity, 1))), "[null,null,null,1.0]");
 });
 
 Deno.test("parseArray() refuses texts that are not arrays of the given number of dimensions", () => {

@@ -1,13 +1,10 @@
 /** Compares functions over arrays with plain versions of them, for short arrays, which kernels process, and long ones. */
 import assert from "node:assert/strict";
-import { batchColumn, batchOut, functionContext } from "../../engine/batch-calls.ts";
-import { TextArena, Workspace } from "../../engine/columns.ts";
-import { testContext } from "../../engine/testing.ts";
 import { encodeArray } from "../../types/array-text.ts";
-import { layoutOf, NULL_I32, NULL_I64 } from "../../types/mod.ts";
+import { NULL_I32, NULL_I64 } from "../../types/mod.ts";
 import { randomOf, SEED } from "../../testing.ts";
 import { SHORT_ARRAY_BYTES } from "./array-runs.ts";
-import { createRegistry, FUNCTIONS } from "./mod.ts";
+import { called as calledOf } from "./testing-batches.ts";
 
 interface Grid {
   shape: number[];
@@ -15,8 +12,7 @@ interface Grid {
 }
 type Value = Grid | number | bigint | undefined;
 
-const context = testContext(1 << 28, { functions: createRegistry() });
-const space = Workspace.of(context, "test"), random = randomOf(SEED);
+const random = randomOf(SEED);
 const ROWS = 60;
 
 const ELEMENTS = [NaN, NaN, 0, -0, 1, 1, -1, 2, 2.5, 5, 5 + 1e-11, 1e300, -1e300, Infinity, -Infinity];
@@ -45,7 +41,6 @@ const longs = (): bigint[] => Array.from({ length: ROWS }, () => random(7) === 0
 
 const isGrid = (value: Value): value is Grid => typeof value === "object";
 
-/** `constants`: of arguments that have the same value in each row, by index. */
 function called(
   name: string,
   types: string[],
@@ -53,37 +48,11 @@ function called(
   returns: string,
   constants: Record<number, number | bigint> = {},
 ): Value[] {
-  const classOf = (type: string) => type.endsWith("[]") ? "array" : type;
-  const { batch } = FUNCTIONS.find((entry) =>
-    entry.name === name && (entry.args.at(-1)?.variadic || entry.args.length >= types.length) &&
-    types.every((type, k) => (entry.args[k] ?? entry.args.at(-1))!.type === classOf(type))
-  )!;
-  const arena = new TextArena(space);
-  const columns = types.map((type, k) => {
-    const address = space.allocate(8 * ROWS);
-    const column = batchColumn(context, type, type, address, ROWS, constants[k], constants[k] !== undefined);
-    args[k]!.forEach((value, row) => {
-      if (layoutOf(type) !== "text") column.values[row] = value;
-      else {
-        // At any address.
-        arena.reserve(1 + random(3));
-        const [at, size] = isGrid(value)
-          ? arena.encode(encodeArray(value.shape, Float64Array.from(value.values)))
-          : [0, -1];
-        column.values.set([at | 0, size], 2 * row);
-      }
-    });
-    return column;
-  });
-  const address = space.allocate(8 * ROWS), out = batchOut(context, returns, address, ROWS, arena);
-  batch!(columns, out, ROWS, functionContext(context, { function: `${name}()`, at: 0 }));
-  const result = batchColumn(context, returns, returns, address, ROWS, undefined, false);
-  return Array.from({ length: ROWS }, (_, row) => {
-    if (layoutOf(returns) !== "text") return result.values[row];
-    const bytes = result.bytes(row)?.slice();
-    if (bytes === undefined) return undefined;
-    const words = new Uint32Array(bytes.buffer, 0, 1 + new DataView(bytes.buffer).getUint32(0, true));
-    return { shape: [...words.subarray(1)], values: [...new Float64Array(bytes.slice(4 * words.length).buffer)] };
+  const stored = (value: Value) => isGrid(value) ? encodeArray(value.shape, Float64Array.from(value.values)) : value;
+  return calledOf(name, types, args.map((values) => values.map(stored)), returns, constants).map((found) => {
+    if (!(found instanceof Uint8Array)) return found;
+    const words = new Uint32Array(found.buffer, 0, 1 + new DataView(found.buffer).getUint32(0, true));
+    return { shape: [...words.subarray(1)], values: [...new Float64Array(found.buffer.slice(4 * words.length))] };
   });
 }
 

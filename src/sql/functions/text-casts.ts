@@ -29,6 +29,7 @@ import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEnt
 import { TEXTS } from "./nodes.ts";
 import { Pace } from "./pace.ts";
 import { shown } from "./sizes.ts";
+import { writeTexts } from "./text-cast-kernels.ts";
 import { textOfWide } from "./wide.ts";
 import { offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 
@@ -398,10 +399,14 @@ const TEXT_TARGETS: [name: string, returns: string][] = [["STRING", "STRING"], [
 for (const [to, returns] of TEXT_TARGETS) {
   for (const [from, writer] of Object.entries(WRITERS)) {
     entries.push(entry(`cast_${to}`, from, returns, ([column], out, rowCount, context) => {
-      for (let row = 0; row < rowCount; row++) {
+      const one = (row: number) => {
         const length = writer(column, row, scratch, context);
         if (length < 0) out.setNull(row);
         else out.setText(row, scratch.subarray(0, length));
+      };
+      if (writeTexts(column, out, rowCount, context, one)) return;
+      for (let row = 0; row < rowCount; row++) {
+        one(row);
         if ((row & 4095) === 4095) context.poll();
       }
     }, { examples: from === "DOUBLE" && to === "STRING" ? [{ sql: "1e10::string", gives: "1.0E10" }] : [] }));

@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { Pace } from "./pace.ts";
 import { wordsOf } from "./instant-words.ts";
 import { HALF, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
+import { writeTexts } from "./text-cast-kernels.ts";
 import { layoutOf, LONG_MAX, NULL_I64, typeOf, type Value } from "../../types/mod.ts";
 import { arrayText, type ArrayWork, encodeArray, inBrackets, parseArray } from "../../types/array-text.ts";
 import { formatValue } from "../../types/format/mod.ts";
@@ -547,8 +548,10 @@ export const wideFunctions: FunctionEntry[] = [
         const array = column.bytes(row);
         return array && arrayText(array, work);
       };
+      const one = (row: number) => out.setText(row, isArray ? arrayAt(row) : textOfWide(column, row));
+      if (writeTexts(column, out, rowCount, context, one)) return;
       for (let row = 0; row < rowCount; row++) {
-        out.setText(row, isArray ? arrayAt(row) : textOfWide(column, row));
+        one(row);
         if ((row & 4095) === 4095) context.poll();
       }
     },

@@ -1,6 +1,6 @@
 /** Functions of the row kernel that write instants as text, see `numbers.ts`. */
 import type { Code, Module } from "../../../wasm/assembler.ts";
-import { Digits, NOT_WRITTEN, ZEROS } from "./numbers.ts";
+import { Digits, NOT_WRITTEN, ZEROS } from "../../../wasm/number-texts.ts";
 import type { TableViews } from "./program.ts";
 
 const MINUS = 0x2d, COLON = 0x3a, POINT = 0x2e, LETTER_T = 0x54, LETTER_Z = 0x5a, BLANK = 0x20;

@@ -1,7 +1,7 @@
 /** How the row kernel writes the values of each type. */
 import type { Code, Label } from "../../../wasm/assembler.ts";
 import type { InstantFunctions } from "./instants.ts";
-import type { NumberFunctions } from "./numbers.ts";
+import type { NumberFunctions } from "../../../wasm/number-texts.ts";
 import { COLUMN, HEAP, ROW } from "./program.ts";
 import type { TextFunctions } from "./texts.ts";
 

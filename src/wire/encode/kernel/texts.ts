@@ -1,6 +1,6 @@
 /** Functions of the row kernel that write texts, see `numbers.ts`. */
 import type { Module } from "../../../wasm/assembler.ts";
-import { Digits, NOT_WRITTEN } from "./numbers.ts";
+import { Digits, NOT_WRITTEN } from "../../../wasm/number-texts.ts";
 import { HEAP, type TableViews } from "./program.ts";
 
 const MINUS = 0x2d, POINT = 0x2e, QUOTE = 0x22, BACKSLASH = 0x5c, BLANK = 0x20;

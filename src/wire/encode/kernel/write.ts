@@ -6,7 +6,13 @@ import { type Code, type Label, Module, sharedMemory } from "../../../wasm/assem
 import { joinedBytes } from "../../../bytes.ts";
 import { shareBytes, SHARED_WORD, sharedBytes, type SharedHeap } from "../../../storage/mod.ts";
 import { INSTANT_TABLE_BYTES, instantFunctions, writeInstantTables } from "./instants.ts";
-import { NOT_WRITTEN, NUMBER_TABLE_BYTES, numberFunctions, SLACK_BYTES, writeNumberTables } from "./numbers.ts";
+import {
+  NOT_WRITTEN,
+  NUMBER_TABLE_BYTES,
+  numberFunctions,
+  SLACK_BYTES,
+  writeNumberTables,
+} from "../../../wasm/number-texts.ts";
 import { type Functions, type Operation, OPERATIONS, type Scope } from "./operations.ts";
 import { CHARACTERS_MAX, COLUMN, COLUMN_WORDS, ROW, ROW_WORDS, STOP, type TableViews } from "./program.ts";
 import { TEXT_TABLE_BYTES, textFunctions, writeTextTables } from "./texts.ts";

@@ -1,9 +1,8 @@
 /**
- * Functions of the row kernel that write numbers as text. They return the end of the text, or `NOT_WRITTEN`, and may write
- * `SLACK_BYTES` behind it.
+ * Functions of kernels that write numbers as text, to the first memory of their module. They return the end of the text, or `NOT_WRITTEN`, and may
+ * write `SLACK_BYTES` behind it.
  */
-import type { Code, Module } from "../../../wasm/assembler.ts";
-import type { TableViews } from "./program.ts";
+import type { Code, Module } from "./assembler.ts";
 
 /** The value is written by JavaScript, which is slower. */
 export const NOT_WRITTEN = -1;
@@ -20,7 +19,7 @@ const POWER_MIN = -45, POWER_MAX = 25;
 export const NUMBER_TABLE_BYTES = (POWER_MAX - POWER_MIN + 1) * 16;
 
 /** Writes what the functions read, at a multiple of 8. */
-export function writeNumberTables({ i64 }: TableViews, address: number): void {
+export function writeNumberTables({ i64 }: { i64: BigInt64Array }, address: number): void {
   for (let power = POWER_MIN, at = address / 8; power <= POWER_MAX; power++) {
     const factor = factorOf(power);
     i64[at++] = factor >> 63n;
