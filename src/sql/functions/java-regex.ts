@@ -225,11 +225,12 @@ function characterClass(pattern: string, from: number): [source: string, next: n
   throw new Refusal("a class is not closed", from);
 }
 
-export type Replacement = (found: Groups, names: Names | undefined) => string;
+/** A text, the number of a group, or its name. */
+export type ReplacementPart = string | number | { name: string };
 
-/** Converts Java's replacement syntax (`$1`, `${name}`, backslashes) to a function of a match. */
-export function translateReplacement(replacement: string): Replacement {
-  const parts: (string | number | { name: string })[] = [];
+/** Reads Java's replacement syntax: `$1`, `${name}`, backslashes. */
+export function replacementParts(replacement: string): ReplacementPart[] {
+  const parts: ReplacementPart[] = [];
   for (let at = 0; at < replacement.length;) {
     const rest = replacement.slice(at);
     const group = /^\$(\d)/.exec(rest), named = /^\$\{([A-Za-z][A-Za-z0-9]*)\}/.exec(rest);
@@ -247,7 +248,14 @@ export function translateReplacement(replacement: string): Replacement {
       at++;
     }
   }
-  const [part, ...others] = parts;
+  return parts;
+}
+
+export type Replacement = (found: Groups, names: Names | undefined) => string;
+
+/** A function of a match. */
+export function translateReplacement(replacement: string): Replacement {
+  const parts = replacementParts(replacement), [part, ...others] = parts;
   if (typeof part === "number" && others.length === 0) return (found) => found[part] ?? "";
   return (found, names) =>
     parts.map((

@@ -3,7 +3,8 @@ import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { smallLetters } from "./letter-case.ts";
 import { type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
-import { type Replacement, translateRegex, translateReplacement } from "./java-regex.ts";
+import { type ByteRegex, byteRegex, RESULT_BYTES_MAX } from "./byte-regex.ts";
+import { type Replacement, replacementParts, translateRegex, translateReplacement } from "./java-regex.ts";
 import { Pace } from "./pace.ts";
 import { textKernels } from "./text-kernels.ts";
 import { TextPieces } from "./text-pieces.ts";
@@ -261,11 +262,12 @@ const checkRegex = (keepsGroups: boolean): FunctionEntry["check"] => ([, pattern
     : undefined;
 };
 
-const regexpReplace: BatchFunction = ([column, patterns, replacements], out, rowCount, context) => {
+const regexpReplace: BatchFunction = (args, out, rowCount, context) => {
+  const [column, patterns, replacements] = args;
   const pace = new Pace(context), isConstant = patterns.isConstant && replacements.isConstant;
   let regex: LinearRegex | undefined;
   let by: Replacement | undefined;
-  for (let row = 0; row < rowCount; row++) {
+  const one = (row: number) => {
     const text = column.text(row);
     if (text !== undefined && (regex === undefined || !isConstant)) {
       const pattern = patterns.text(row),
@@ -274,10 +276,7 @@ const regexpReplace: BatchFunction = ([column, patterns, replacements], out, row
       regex = isNull ? undefined : compiled("replace", pattern, context, () => javaRegex(pattern, true));
       by = isNull ? undefined : compiled("by", replacement, context, () => translateReplacement(replacement));
     }
-    if (text === undefined || regex === undefined || by === undefined) {
-      out.setNull(row);
-      continue;
-    }
+    if (text === undefined || regex === undefined || by === undefined) return out.setNull(row);
     const made = new TextPieces(context);
     const put = by;
     // Tracks the length of the result, so that it is never built if it becomes too long.
@@ -294,8 +293,61 @@ const regexpReplace: BatchFunction = ([column, patterns, replacements], out, row
     made.add(text.slice(last));
     out.setText(row, made.text());
     pace.spend(256 + text.length);
-  }
+  };
+  const simple = isConstant ? simpleRegex(args, rowCount, context) : undefined;
+  if (simple !== undefined) return replaceByKernel(simple, column, out, rowCount, context, one);
+  for (let row = 0; row < rowCount; row++) one(row);
 };
+
+/** To make a kernel takes as long as some thousand rows without one. */
+const KERNEL_ROWS_MIN = 1_024;
+const NOT_SIMPLE = "not simple";
+
+/** The kernel of a constant expression and replacement, if they have one. */
+function simpleRegex(
+  [, patterns, replacements]: BatchColumn[],
+  rowCount: number,
+  { heap, state }: FunctionContext,
+): ByteRegex | undefined {
+  let simple = state.get("bytes") as ByteRegex | typeof NOT_SIMPLE | undefined;
+  if (simple === undefined && rowCount >= KERNEL_ROWS_MIN) {
+    const pattern = patterns.text(0), replacement = replacements.text(0);
+    const translated = pattern === undefined ? undefined : translateRegex(pattern, true);
+    if (translated !== undefined && "source" in translated && replacement !== undefined) {
+      simple = byteRegex(heap.memory, translated.source, translated.flags, replacementParts(replacement));
+    }
+    state.set("bytes", simple ??= NOT_SIMPLE);
+  }
+  return simple === NOT_SIMPLE ? undefined : simple;
+}
+
+/** Of the space that the results of a kernel get at once. */
+const RESULTS_BYTES = 65_536;
+/** Rows between two looks at whether the query is cancelled: expressions try a text several times. */
+const REPLACED_ROWS = 256;
+
+/** Replaces by a kernel, and by `other` where it cannot. */
+function replaceByKernel(
+  { replace, scratch }: ByteRegex,
+  column: BatchColumn,
+  out: BatchOut,
+  rowCount: number,
+  { heap, poll }: FunctionContext,
+  other: (row: number) => void,
+): void {
+  const own = (out.reserve(scratch.length + 7) + 7 & -8) >>> 0;
+  heap.u8.set(scratch, own);
+  let at = 0, limit = 0;
+  for (let row = 0; row < rowCount; poll()) {
+    const end = replace(column.address, row, Math.min(rowCount, row + REPLACED_ROWS), out.address, at, limit, own);
+    at = heap.u32[own >>> 2];
+    if (end > row) row = end;
+    else if (limit - at < RESULT_BYTES_MAX) {
+      at = out.reserve(RESULTS_BYTES);
+      limit = at + RESULTS_BYTES;
+    } else other(row++);
+  }
+}
 
 /** `*`, `?` and `[a-c]`, matched against the whole text. */
 function globRegex(pattern: string): LinearRegex {

@@ -9,7 +9,7 @@ const FACTOR_MAX = 16;
 /** Maximum number of characters, classes and groups in the expanded expression. */
 const ATOMS_MAX = 4_000;
 
-type Node =
+export type Node =
   | { kind: "atom"; text: string }
   | { kind: "sequence"; items: Node[] }
   | { kind: "choice"; options: Node[] }
@@ -32,7 +32,7 @@ export class Unbounded extends Error {}
  */
 export function repetitionsWritten(source: string, keepsGroups: boolean, factorMax = FACTOR_MAX): string {
   const writer = new Writer(factorMax);
-  return writer.write(parse(source), 1, keepsGroups);
+  return writer.write(parseRegex(source), 1, keepsGroups);
 }
 
 /** True if a repetition contains another one. */
@@ -51,10 +51,11 @@ export function hasNestedRepetitions(source: string): boolean {
         return (isInside && node.max > 1) || look(node.body, isInside || node.max > 1);
     }
   };
-  return look(parse(source), false);
+  return look(parseRegex(source), false);
 }
 
-function parse(source: string): Node {
+/** The structure of an expression. `source`: valid JavaScript without look-around and back references. */
+export function parseRegex(source: string): Node {
   let at = 0;
   const take = (pattern: RegExp): RegExpExecArray | null => {
     pattern.lastIndex = at;
@@ -146,7 +147,7 @@ class Writer {
   }
 }
 
-const isCapturing = (open: string) => open === "(" || /^\(\?<\w/.test(open);
+export const isCapturing = (open: string) => open === "(" || /^\(\?<\w/.test(open);
 
 function hasGroups(node: Node): boolean {
   switch (node.kind) {
@@ -163,7 +164,7 @@ function hasGroups(node: Node): boolean {
   }
 }
 
-function canBeEmpty(node: Node): boolean {
+export function canBeEmpty(node: Node): boolean {
   switch (node.kind) {
     case "atom":
       return /^(?:[\^$]|\\[bB])$/.test(node.text);
