@@ -70,7 +70,7 @@ const FEW_ROWS = 1_024;
 /** Writes the texts of a column, and calls `other` for each row that the kernel cannot write. False if its type has no kernel, or for few rows. */
 export function writeTexts(
   { address, type }: BatchColumn,
-  out: BatchOut,
+  out: Pick<BatchOut, "address" | "reserve">,
   rowCount: number,
   { heap, poll }: FunctionContext,
   other: (row: number) => void,

@@ -13,7 +13,9 @@ import { quotedName } from "../quoting.ts";
 import { RowText } from "./text-casts.ts";
 import { capitalLetters, type LetterCase, smallLetters } from "./letter-case.ts";
 import { textKernels } from "./text-kernels.ts";
-import { baseOf, type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
+import { COLUMNS_MAX, joinTexts, type Pieces } from "./concat-kernel.ts";
+import { writeTexts } from "./text-cast-kernels.ts";
+import { baseOf, dataViewsOf, HALF, type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 
 type Args = FunctionEntry["args"];
 const TEXT: Args[number] = { name: "text", type: "text" };
@@ -218,6 +220,84 @@ function copy(memory: Uint8Array, from: number, to: number, target: Uint8Array, 
   if (to - from > 64) target.set(memory.subarray(from, to), at);
   else for (let i = from; i < to; i++) target[at++] = memory[i];
 }
+
+const concat: BatchFunction = (args, out, rowCount, context) => {
+  const views = viewsOf(context.heap.u8);
+  const pace = new Pace(context);
+  const others = args.map((column) => isTextual(column) ? undefined : new RowText(column, context));
+  const one = (row: number) => {
+    let length = 0;
+    for (let k = 0; k < args.length; k++) {
+      const text = others[k];
+      if (text === undefined) length += Math.max(0, bytesIn(args[k], row));
+      else {
+        readPiece(text, args[k], row);
+        length += Math.max(0, text.length);
+      }
+    }
+    const bytes = length > scratch.length ? out.makeText(row, length) : scratch;
+    let at = 0;
+    for (let k = 0; k < args.length; k++) {
+      const column = args[k], text = others[k];
+      if (text !== undefined) {
+        const piece = text.bytes;
+        for (let i = 0; i < text.length; i++) bytes[at++] = piece[i];
+      } else if (bytesIn(column, row) > 0) {
+        const from = offsetOf(column, row), size = bytesIn(column, row);
+        copy(viewOf(views, column, row), from, from + size, bytes, at);
+        at += size;
+        pace.spend(size >>> 2);
+      }
+    }
+    if (bytes === scratch) out.setText(row, bytes.subarray(0, length));
+    pace.spend(16);
+  };
+  if (rowCount < JOINED_ROWS_MIN || args.length > COLUMNS_MAX) {
+    for (let row = 0; row < rowCount; row++) one(row);
+    return;
+  }
+  const pieces = args.map((column, k) => piecesOf(column, others[k], out, rowCount, context));
+  joinTexts(pieces, out, rowCount, context, one);
+};
+
+/** Making kernels takes as long as JavaScript takes for some thousand rows. */
+const JOINED_ROWS_MIN = 1_024;
+
+/** The texts of a column. Those that are made for it have the lifetime of the result. */
+function piecesOf(
+  column: BatchColumn,
+  text: RowText | undefined,
+  out: BatchOut,
+  rowCount: number,
+  context: FunctionContext,
+): Pieces {
+  const step = column.isConstant ? 0 : 8;
+  if (text === undefined) return { pairs: column.address, step, noneAt: 0, noneLength: 0 };
+  const { u8 } = context.heap, words = dataViewsOf(context.heap.buffer);
+  const stored = (bytes: Uint8Array) => {
+    const at = out.reserve(bytes.length);
+    u8.set(bytes, at);
+    return at;
+  };
+  const count = column.isConstant ? 1 : rowCount, pairs = out.reserve(8 * count);
+  const one = (row: number) => {
+    readPiece(text, column, row);
+    const at = stored(text.bytes.subarray(0, Math.max(0, text.length))), pair = pairs + 8 * row;
+    const isHigh = pair >= HALF, view = isHigh ? words.high : words.low, offset = isHigh ? pair - HALF : pair;
+    view.setUint32(offset, at, true);
+    view.setInt32(offset + 4, text.length, true);
+  };
+  if (!writeTexts(column, { address: pairs, reserve: (sizeBytes) => out.reserve(sizeBytes) }, count, context, one)) {
+    for (let row = 0; row < count; row++) {
+      one(row);
+      if ((row & 4095) === 4095) context.poll();
+    }
+  }
+  const none = nullPiece(column) ?? NO_PIECE;
+  return { pairs, step, noneAt: stored(none), noneLength: none.length };
+}
+
+const NO_PIECE = new Uint8Array(0);
 
 const COUNT: Args[number] = { name: "count", type: "INT" };
 
@@ -458,38 +538,7 @@ export const textFunctions: FunctionEntry[] = [
       [{ name: "value", type: "any", variadic: true }],
       "STRING",
       "The values as one text. Null texts are omitted, null numbers are written.",
-      (args, out, rowCount, context) => {
-        const views = viewsOf(context.heap.u8);
-        const pace = new Pace(context);
-        const others = args.map((column) => isTextual(column) ? undefined : new RowText(column, context));
-        for (let row = 0; row < rowCount; row++) {
-          let length = 0;
-          for (let k = 0; k < args.length; k++) {
-            const text = others[k];
-            if (text === undefined) length += Math.max(0, bytesIn(args[k], row));
-            else {
-              readPiece(text, args[k], row);
-              length += Math.max(0, text.length);
-            }
-          }
-          const bytes = length > scratch.length ? out.makeText(row, length) : scratch;
-          let at = 0;
-          for (let k = 0; k < args.length; k++) {
-            const column = args[k], text = others[k];
-            if (text !== undefined) {
-              const piece = text.bytes;
-              for (let i = 0; i < text.length; i++) bytes[at++] = piece[i];
-            } else if (bytesIn(column, row) > 0) {
-              const from = offsetOf(column, row), size = bytesIn(column, row);
-              copy(viewOf(views, column, row), from, from + size, bytes, at);
-              at += size;
-              pace.spend(size >>> 2);
-            }
-          }
-          if (bytes === scratch) out.setText(row, bytes.subarray(0, length));
-          pace.spend(16);
-        }
-      },
+      concat,
       name === "concat" ? [["concat('a', 1, 2.5, true, null)", "a12.5true"]] : [["'n' || 5", "n5"]],
     ),
   })),
@@ -507,5 +556,8 @@ function readPiece(text: RowText, column: BatchColumn, row: number): void {
     return text.set(new TextEncoder().encode(String(column.values[row])));
   }
   text.read(row);
-  if (text.length < 0) text.set(NULL_PIECES[decimalOf(column.type) === undefined ? column.type : "LONG"]);
+  if (text.length < 0) text.set(nullPiece(column));
 }
+
+const nullPiece = ({ type }: BatchColumn): Uint8Array | undefined =>
+  NULL_PIECES[decimalOf(type) === undefined ? type : "LONG"];
