@@ -44,17 +44,21 @@ export function writeArray(
   at: number,
   marks: ArrayMarks = JSON_MARKS,
 ): number {
-  const view = new DataView(array.buffer, array.byteOffset, array.byteLength);
-  const lengths = Array.from({ length: view.getUint32(0, true) }, (_, k) => view.getUint32(4 + 4 * k, true));
-  const innermost = lengths.length - 1;
-  let from = 4 + 4 * lengths.length, limit = at + Math.min(PIECE_BYTES, 2 * ELEMENT_BYTES_MAX + 4 * array.length);
-  let bytes = reserve(limit);
+  const view = viewOf(array), start = array.byteOffset - view.byteOffset;
+  const dimensions = view.getUint32(start, true);
+  let limit = at + Math.min(PIECE_BYTES, 2 * ELEMENT_BYTES_MAX + 4 * array.length), bytes = reserve(limit);
+  let from = start + 4 + 4 * dimensions;
+  const hasNone = () => {
+    for (let k = 0; k < dimensions; k++) if (view.getUint32(start + 4 + 4 * k, true) === 0) return true;
+    return false;
+  };
   const write = (depth: number) => {
     bytes[at++] = marks.open;
-    for (let i = 0; i < lengths[depth]!; i++) {
+    const length = view.getUint32(start + 4 + 4 * depth, true);
+    for (let i = 0; i < length; i++) {
       if (at + ELEMENT_BYTES_MAX > limit) bytes = reserve(limit = at + PIECE_BYTES);
       if (i > 0) bytes[at++] = COMMA;
-      if (depth < innermost) write(depth + 1);
+      if (depth < dimensions - 1) write(depth + 1);
       else {
         const value = view.getFloat64(from, true);
         from += 8;
@@ -66,11 +70,20 @@ export function writeArray(
     }
     bytes[at++] = marks.close;
   };
-  if (lengths.includes(0)) {
+  if (hasNone()) {
     bytes[at++] = marks.open;
     bytes[at++] = marks.close;
   } else write(0);
   return at;
+}
+
+let sharedView: DataView | undefined;
+
+/** Of the array, or of all shared memory that it is in: to make a view takes as long as to write a number. */
+function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
+  if (!(buffer instanceof SharedArrayBuffer)) return new DataView(buffer, byteOffset, byteLength);
+  if (sharedView?.buffer !== buffer) sharedView = new DataView(buffer);
+  return sharedView;
 }
 
 /** Of short texts, which are used again. */

@@ -73,3 +73,12 @@ Deno.test("writeArray() writes at an offset and with other brackets", () => {
   );
   assert.equal(new TextDecoder().decode(bytes.subarray(0, end)), "xxxx{{1.0,NULL}}");
 });
+
+Deno.test("formatArray() reads arrays anywhere in shared memory", () => {
+  const array = encodeArray([2, 2], Float64Array.of(1, 2.5, NaN, -4));
+  for (const offset of [0, 3, 8]) {
+    const shared = new Uint8Array(new SharedArrayBuffer(array.length + 16)).subarray(offset, offset + array.length);
+    shared.set(array);
+    assert.equal(formatArray(shared), "[[1.0,2.5],[null,-4.0]]");
+  }
+});

@@ -1,11 +1,12 @@
 /** Smallest, greatest, summed and averaged elements at each position of several arrays: of a row, or of the rows of a group. */
 import {
   ARRAY,
+  type ArrayReader,
   each,
   type Grid,
   grid,
   POLL_ELEMENTS,
-  read,
+  readerOf,
   same,
   sizeOf,
   unfit,
@@ -14,6 +15,7 @@ import {
 } from "./array-values.ts";
 import { batchEntry } from "./batch-entry.ts";
 import type { BatchAggregateState, BatchColumn, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
+import { Pace } from "./pace.ts";
 import { checkElements } from "./sizes.ts";
 
 /** Element-wise aggregation of several arrays. Nulls and missing elements are ignored. */
@@ -55,14 +57,24 @@ class Elements {
     return this.shape = wide;
   }
 
-  add(array: Grid | undefined): void {
-    if (array === undefined || array.values.length === 0) return;
-    const place = placesIn(array.shape, this.widen(array.shape));
-    const { values } = array;
-    for (let i = 0; i < values.length; i++) {
-      if (i % POLL_ELEMENTS === 0) this.context.poll();
-      if (!Number.isNaN(values[i])) this.put(place(i), values[i], 1);
+  /** Adds the array that was opened. */
+  add(array: ArrayReader): void {
+    const { shape, length } = array;
+    if (length === 0) return;
+    // One dimension, mostly.
+    if (shape.length === 1 && this.shape?.length === 1 && length <= this.shape[0]) {
+      for (let i = 0; i < length; i++) this.putPresent(i, array.element(i));
+      return;
     }
+    const place = placesIn(shape, this.widen(shape));
+    for (let i = 0; i < length; i++) {
+      if (i % POLL_ELEMENTS === 0) this.context.poll();
+      this.putPresent(place(i), array.element(i));
+    }
+  }
+
+  private putPresent(at: number, value: number): void {
+    if (!Number.isNaN(value)) this.put(at, value, 1);
   }
 
   merge(later: Elements): void {
@@ -108,9 +120,13 @@ class ElementsState implements BatchAggregateState {
   constructor(private readonly kind: "min" | "max" | "sum" | "avg", private readonly context: FunctionContext) {}
 
   update(groups: Int32Array | undefined, [column]: BatchColumn[], rowCount: number): void {
+    const reader = readerOf(column, this.context), pace = new Pace(this.context);
     for (let row = 0; row < rowCount; row++) {
       const group = groups === undefined ? 0 : groups[row];
-      (this.groups[group] ??= new Elements(this.kind, this.context)).add(read(column, row, this.context));
+      const elements = this.groups[group] ??= new Elements(this.kind, this.context);
+      if (!reader.open(row)) continue;
+      elements.add(reader);
+      pace.spend(8 + reader.length);
     }
   }
 
@@ -145,7 +161,10 @@ export const elementFunctions = ELEMENTS.flatMap(([kind, what]): FunctionEntry[]
       each(
         (row) => {
           const elements = new Elements(kind, context);
-          for (const column of columns) elements.add(read(column, row, context));
+          for (const column of columns) {
+            const reader = readerOf(column, context);
+            if (reader.open(row)) elements.add(reader);
+          }
           write(out, row, elements.result());
         },
         rowCount,
