@@ -11,7 +11,7 @@
  */
 import type { FusedAggregate } from "../../sql/functions/entry.ts";
 import { type ColumnForm, FORM_WIDTH, type Input } from "./expression.ts";
-import { f32, f64, i32, i64, type IrNode, type WasmType } from "./ir.ts";
+import { f32, f64, i32, i64, type IrNode, select, text, type WasmType } from "./ir.ts";
 import { inputShape, type Kernel, kernelCache, KernelWriter, shapeOf, storeOf } from "./kernel.ts";
 import { inputsOf, type LaneScope, lowerLanes, lowerMask } from "./lower.ts";
 
@@ -49,6 +49,11 @@ export interface CompiledKernel {
 interface StateSlot {
   type: WasmType;
   initial: number | bigint;
+}
+
+/** Twice the bytes of a text. */
+function roomOf(value: IrNode): IrNode {
+  return i32.shl(select(text.isNull(value), i32.const(0), text.length(value)), i32.const(1));
 }
 
 export function statesOf(aggregates: readonly Pick<AggregateShape, "aggregate" | "types">[]): StateSlot[][] {
@@ -104,7 +109,105 @@ export class Records {
 
   /** Inputs that the updates read, without the states. */
   get nodes(): IrNode[] {
-    return [...this.updates.flat(), ...this.aggregates.flatMap((aggregate) => aggregate.initial ?? [])];
+    return [
+      ...this.updates.flat(),
+      ...this.keptTexts().map(({ value }) => value),
+      ...this.aggregates.flatMap((aggregate) => aggregate.initial ?? []),
+    ];
+  }
+
+  /** The aggregates that keep texts, with their arguments. */
+  private keptTexts() {
+    return this.aggregates.flatMap(({ aggregate: { replaces } }, k) =>
+      replaces === undefined ? [] : [{ k, replaces, value: this.args[k][0] }]
+    );
+  }
+
+  /** The most memory for texts that a row takes. */
+  get rowTextBytes(): IrNode[] {
+    return this.keptTexts().map(({ value }) => roomOf(value));
+  }
+
+  /** The same for a record that is merged. */
+  mergedTextBytes(later: number): IrNode[] {
+    return this.keptTexts().map(({ k }) => roomOf(this.stateAt(later, k)));
+  }
+
+  private stateAt(record: number, k: number): IrNode {
+    const { node, local } = this.writer.local("i64");
+    this.writer.code.get(record).memory("i64.load", this.offset(k, 0)).set(local);
+    return node;
+  }
+
+  /** Copies the texts of a row that replace those of the record. `next`: the local of the next free address. */
+  keepTexts(record: number, next: number): void {
+    for (const { k, replaces, value } of this.keptTexts()) this.keep(record, k, value, replaces, next);
+  }
+
+  /** Copies the texts of another record that replace those of the record. */
+  mergeTexts(record: number, later: number, next: number): void {
+    for (const { k, replaces } of this.keptTexts()) this.keep(record, k, this.stateAt(later, k), replaces, next);
+  }
+
+  /** Sets the texts of a record as before its first row: they are those of the record that it is a copy of. */
+  forgetTexts(record: number): void {
+    const { code } = this.writer;
+    for (const { k } of this.keptTexts()) {
+      this.slots[k].forEach((slot, state) => {
+        code.get(record);
+        this.writer.lower(constant(slot));
+        code.memory("i64.store", this.offset(k, state));
+      });
+    }
+  }
+
+  /** Takes over the texts of another record, with their memory, if they replace those of the record. */
+  takeTexts(record: number, later: number): void {
+    const { code } = this.writer;
+    for (const { k, replaces } of this.keptTexts()) {
+      this.writer.lower(replaces(this.stateAt(record, k), this.stateAt(later, k)));
+      code.if(() => {
+        for (const state of [0, 1]) {
+          code.get(record).get(later).memory("i64.load", this.offset(k, state));
+          code.memory("i64.store", this.offset(k, state));
+        }
+      });
+    }
+  }
+
+  /** A text that replaces a shorter one gets more memory, so that the bytes of former texts do not add up. */
+  private keep(
+    record: number,
+    k: number,
+    value: IrNode,
+    replaces: (kept: IrNode, text: IrNode) => IrNode,
+    next: number,
+  ): void {
+    const { writer } = this, { code } = writer, length = code.local("i32"), room = code.local("i64");
+    const taken = writer.local("i64"), kept = this.stateAt(record, k);
+    writer.lower(value);
+    code.set(taken.local);
+    writer.lower(replaces(kept, taken.node));
+    code.if(() => {
+      writer.lower(text.length(taken.node));
+      code.tee(length).i32(0).op("i32.gt_s").if(() => {
+        code.get(record).memory("i64.load", this.offset(k, 1)).tee(room).i64(32n).op("i64.shr_u").op("i32.wrap_i64");
+        code.get(length).op("i32.lt_u").if(() => {
+          // The first text has just its memory.
+          const size = code.local("i32");
+          code.get(length).get(length).i32(1).op("i32.shl").get(room).op("i64.eqz").op("select").set(size);
+          code.get(next).op("i64.extend_i32_u").get(size).op("i64.extend_i32_u").i64(32n).op("i64.shl");
+          code.op("i64.or").set(room).get(record).get(room).memory("i64.store", this.offset(k, 1));
+          code.get(next).get(size).op("i32.add").set(next);
+        });
+        code.get(room).op("i32.wrap_i64");
+        writer.lower(text.address(taken.node));
+        code.get(length).memoryCopy();
+        code.get(room).i64(0xFFFFFFFFn).op("i64.and").get(length).op("i64.extend_i32_u").i64(32n).op("i64.shl");
+        code.op("i64.or").set(taken.local);
+      });
+      code.get(record).get(taken.local).memory("i64.store", this.offset(k, 0));
+    });
   }
 
   private offset(aggregate: number, state: number): number {

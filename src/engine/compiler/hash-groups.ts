@@ -50,7 +50,8 @@ class HashTable {
   private readonly buckets: number;
   private readonly mask: number;
   private readonly capacity: number;
-  private readonly arenaNext: number;
+  /** The local of the next free address for texts. */
+  readonly arenaNext: number;
   private readonly arenaEnd: number;
   private readonly place: number;
   private readonly bucket: number;
@@ -122,7 +123,6 @@ class HashTable {
     const { code } = writer;
     code.get(this.groups).get(this.capacity).op("i32.ge_u").if(() => this.stop(row, WANTS.records));
     const copied = copyTexts ? words.filter((_, k) => this.texts[k]) : [];
-    const lengthOf = (word: IrNode) => select(text.isNull(word), i32.const(0), text.length(word));
     if (copied.length > 0) {
       code.get(this.arenaEnd).get(this.arenaNext).op("i32.sub");
       writer.lower(copied.map(lengthOf).reduce((a, b) => i32.add(a, b)));
@@ -159,6 +159,16 @@ class HashTable {
     ).memory("i64.store");
   }
 
+  /** Stops before a row for which there may be too little memory for texts. `bytes`: what it takes besides its key. */
+  needTexts(bytes: readonly IrNode[], words: readonly IrNode[], row: number): void {
+    if (bytes.length === 0) return;
+    const { writer } = this, { code } = writer;
+    code.get(this.arenaEnd).get(this.arenaNext).op("i32.sub");
+    const keys = words.filter((_, k) => this.texts[k]).map(lengthOf);
+    writer.lower([...bytes, ...keys].reduce((a, b) => i32.add(a, b)));
+    code.op("i32.lt_u").if(() => this.stop(row, WANTS.texts));
+  }
+
   private stop(row: number, wants: number): void {
     const { code } = this.writer;
     const reason = code.local("i32");
@@ -172,6 +182,10 @@ class HashTable {
     this.writer.storeCell("i32", this.cells.groups, this.groups);
     this.writer.storeCell("i32", this.cells.arenaNext, this.arenaNext);
   }
+}
+
+function lengthOf(word: IrNode): IrNode {
+  return select(text.isNull(word), i32.const(0), text.length(word));
 }
 
 /** Multiplication carries information upwards, so the upper half is the hash. */
@@ -210,8 +224,10 @@ export function hashKernel(
     const records = new Records(writer, aggregates, words.length);
     const numberColumn = numbers ? writer.loadCell("i32", cells.numbers) : -1;
     writer.scalarRows(predicate, [...words, ...records.nodes], (row) => {
+      table.needTexts(records.rowTextBytes, words, row);
       table.find(words, row, true, () => records.initialise(table.record));
       records.update(table.record);
+      records.keepTexts(table.record, table.arenaNext);
       if (numbers) {
         code.get(numberColumn).get(row).i32(2).op("i32.shl").op("i32.add");
         code.get(table.record).get(table.records).op("i32.sub").i32(stride).op("i32.div_u").memory("i32.store");
@@ -248,7 +264,10 @@ export function hashMergeKernel(
         code.get(table.record).get(from).i32(stride).memoryCopy();
         code.i32(1).set(isNew);
       });
-      code.get(isNew).op("i32.eqz").if(() => records.merge(table.record, from));
+      code.get(isNew).op("i32.eqz").if(() => {
+        records.merge(table.record, from);
+        records.takeTexts(table.record, from);
+      });
     });
     table.save();
     code.get(writer.end);
@@ -287,6 +306,7 @@ export function partMergeKernel(
       code.i32(stride).op("i32.mul").get(later).op("i32.add").set(from);
       words.forEach(({ local }, k) => code.get(from).memory("i64.load", 8 * k).set(local));
       code.i32(0).set(isNew);
+      table.needTexts(records.mergedTextBytes(from), words.map(({ node }) => node), row);
       table.find(words.map(({ node }) => node), row, true, () => {
         if (stride > keyBytes) {
           code.get(table.record).i32(keyBytes).op("i32.add").get(from).i32(keyBytes).op("i32.add");
@@ -295,7 +315,8 @@ export function partMergeKernel(
         code.get(table.record).get(firstNumber).get(index).op("i32.add").op("i64.extend_i32_u");
         code.memory("i64.store", stride).i32(1).set(isNew);
       }, hash.node);
-      code.get(isNew).op("i32.eqz").if(() => records.merge(table.record, from));
+      code.get(isNew).if(() => records.forgetTexts(table.record), () => records.merge(table.record, from));
+      records.mergeTexts(table.record, from, table.arenaNext);
     });
     table.save();
     code.get(writer.end);

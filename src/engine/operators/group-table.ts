@@ -47,6 +47,7 @@ import { SharedHeap } from "../../storage/heap.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { type CompiledExpressions, compileExpressions, dictionaryOf, fuse, type ScanBatch } from "../expressions.ts";
 import { stagingOf } from "../physical/calls.ts";
+import { recordAggregate } from "../physical/functions.ts";
 import { denseRange, tableOf } from "../physical/grouping.ts";
 import type { GroupCall, GroupSpec, TableKind } from "../physical/plan.ts";
 
@@ -238,13 +239,12 @@ export class Grouper {
   ): FusedShape {
     const { context } = this;
     const aggregates = calls.map((call): AggregateShape => {
-      const { entry, types } = context.functions.resolve(call.function);
-      assert(entry.aggregate?.kind === "fused", `${call.function} keeps its state in a record`);
-      const args = call.args.map((
-        arg,
-        k,
-      ) => (argumentClass(entry, k) === "text" ? compiler.textOf(arg) : compiler.lower(arg)));
-      return { aggregate: entry.aggregate, id: call.function, types, args };
+      const { entry, types } = context.functions.resolve(call.function), aggregate = recordAggregate(entry);
+      assert(aggregate !== undefined, `${call.function} keeps its state in a record`);
+      const args = call.args.map((arg, k) =>
+        aggregate.replaces !== undefined || argumentClass(entry, k) === "text" ? compiler.textOf(arg) : compiler.lower(arg)
+      );
+      return { aggregate, id: call.function, types, args };
     });
     if (table === "single") {
       return {

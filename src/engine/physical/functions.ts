@@ -1,4 +1,5 @@
 /** Properties of the functions in expressions and aggregates. */
+import type { FunctionEntry, FusedAggregate } from "../../sql/functions/entry.ts";
 import { type AggregateCall, childrenOf, type Expr } from "../../sql/plan.ts";
 import { formOf } from "../compiler/expression.ts";
 import type { PlanFacts } from "./facts.ts";
@@ -27,6 +28,21 @@ export function hasVolatile(plan: unknown, facts: Functions): boolean {
 /** True if the aggregate has a kernel form and is not DISTINCT. */
 export function isFused({ function: id, distinct }: AggregateCall, { functions }: Functions): boolean {
   return !distinct && functions.resolve(id).entry.aggregate?.kind === "fused";
+}
+
+/** True if the state of the aggregate fits into the records of groups by keys. */
+export function isInRecords(call: AggregateCall, facts: Functions): boolean {
+  return isFused(call, facts) || (!call.distinct && keepsText(call, facts));
+}
+
+/** True if it keeps one of the texts of its rows. */
+export function keepsText({ function: id }: { function: string }, { functions }: Functions): boolean {
+  return recordAggregate(functions.resolve(id).entry)?.replaces !== undefined;
+}
+
+/** The form of an aggregate for records of groups. */
+export function recordAggregate({ aggregate }: FunctionEntry): FusedAggregate | undefined {
+  return aggregate?.kind === "fused" ? aggregate : aggregate?.inRecords;
 }
 
 /** True if it counts the distinct values of one expression. */

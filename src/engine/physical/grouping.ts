@@ -13,7 +13,15 @@ import { stagingOf } from "./calls.ts";
 import { conditionOf } from "./single-conditions.ts";
 import { countDistinct, countsApart, sideBySide } from "./distinct-counts.ts";
 import type { PlanFacts } from "./facts.ts";
-import { hasVolatile, isDistinctCount, isFused, isVolatile } from "./functions.ts";
+import {
+  hasVolatile,
+  isDistinctCount,
+  isFused,
+  isInRecords,
+  isVolatile,
+  keepsText,
+  recordAggregate,
+} from "./functions.ts";
 import type {
   GroupCall,
   Grouping,
@@ -88,7 +96,8 @@ function wayOf(node: AggregateNode, below: Below, facts: PlanFacts, canReadAgain
   }
   const parts = sideBySide(node, below, facts, kernelWay);
   if (parts !== undefined) return parts;
-  if (aggregates.every((call) => isFused(call, facts))) return kernelWay(node, below, facts);
+  const hasKernel = keys.length > 0 ? isInRecords : isFused;
+  if (aggregates.every((call) => hasKernel(call, facts))) return kernelWay(node, below, facts);
   const apart = facts.spills && canReadAgain
     ? countsApart(node, facts, kernelWay, (others) => batchesWay(others, facts))
     : undefined;
@@ -230,6 +239,7 @@ export function specOf(node: AggregateNode, { reading, inputs }: Below, facts: P
     expectedRows: rows,
     staged,
     table: tableOf(keys, calls, dictionaries, facts.functions),
+    keepsTexts: calls.some((call) => keepsText(call, facts)),
   };
 }
 
@@ -241,12 +251,13 @@ export function tableOf(
   functions: FunctionRegistry,
 ): TableKind {
   if (keys.length === 0) return "single";
+  if (calls.some((call) => keepsText(call, { functions }))) return "hash";
   if (!keys.every(({ type }) => layoutOf(type) === "symbol" || type === "BOOLEAN" || type === "BYTE")) return "hash";
   if (dictionaries === undefined && keys.some(({ type }) => layoutOf(type) === "symbol")) return "measured";
   const groups = keys.reduce((product, key) => product * denseRange(key, dictionaries ?? []).count, 1);
   const states = calls.map((call) => {
-    const { entry: { aggregate }, types } = functions.resolve(call.function);
-    assert(aggregate?.kind === "fused", `${call.function} keeps its state in a record`);
+    const { entry, types } = functions.resolve(call.function), aggregate = recordAggregate(entry);
+    assert(aggregate !== undefined, `${call.function} keeps its state in a record`);
     return { aggregate, types };
   });
   const bytes = groups * strideOf(1, states);
@@ -290,9 +301,9 @@ export function isSampled(table: TableKind, scannedRows: number): boolean {
  * The choice after a sample. "parts": rows are partitioned by the hashes of their keys, and partitions are grouped
  * separately. "merged": small ranges of rows are grouped, and their groups are partitioned.
  */
-export function readsAfter(sample: GroupSample, { keys }: GroupSpec, isStaged: boolean): "parts" | "merged" | "ranges" {
+export function readsAfter(sample: GroupSample, { keys, keepsTexts }: GroupSpec, isStaged: boolean): "parts" | "merged" | "ranges" {
   if (sample.groups < MANY_GROUPS) return "ranges";
   // Texts would have to be written too, and a join that multiplies rows writes many of them for each range.
-  const fits = !isStaged && !keys.some(({ type }) => isText(type)) && pairsOf(sample) <= PARTITION_PAIRS_MAX;
+  const fits = !isStaged && !keepsTexts && !keys.some(({ type }) => isText(type)) && pairsOf(sample) <= PARTITION_PAIRS_MAX;
   return fits ? "parts" : "merged";
 }

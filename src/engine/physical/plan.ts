@@ -114,6 +114,8 @@ export interface GroupSpec {
    * the groups. Undefined: all rows go there.
    */
   segments?: "codes" | "values" | "masks";
+  /** The records of groups keep texts of their rows. */
+  keepsTexts?: boolean;
   /** The base is an operator, whose batches have any size: sums of floats must not depend on it. */
   isOverBatches?: boolean;
 }

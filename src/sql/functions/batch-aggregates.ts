@@ -11,6 +11,7 @@ import type {
 import { batchEntry } from "./batch-entry.ts";
 import { TEXTS, TIMES, withExamples } from "./nodes.ts";
 import { LAYOUT_WIDTH, layoutOf, NULL_I64 } from "../../types/mod.ts";
+import { keptText } from "./kept-texts.ts";
 import { grownBytes } from "./sizes.ts";
 import { HALF, type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
 import { ValueTable } from "./value-table.ts";
@@ -30,6 +31,11 @@ function aggregate(
 function distinctAggregate(...parts: Parameters<typeof aggregate>): FunctionEntry {
   const made = aggregate(...parts);
   return { ...made, aggregate: { ...made.aggregate as BatchAggregate, codes: true } };
+}
+
+/** The aggregate, which keeps a text. */
+function ofTexts(made: FunctionEntry): FunctionEntry {
+  return { ...made, aggregate: { ...made.aggregate as BatchAggregate, inRecords: keptText(made.name) } };
 }
 
 /** The aggregate, if its result depends on the order of rows. */
@@ -171,7 +177,7 @@ for (const [name, mode, skipNulls, summary] of WORDS) {
     if (type === "SYMBOL" && !extreme) continue; // the fused aggregates keep codes
     const returns = extreme && type !== "VARCHAR" ? "STRING" : type;
     entries.push(
-      orderedOrNot(
+      ofTexts(orderedOrNot(
         aggregate(
           name,
           [{ name: "value", type }],
@@ -179,7 +185,7 @@ for (const [name, mode, skipNulls, summary] of WORDS) {
           summary,
           (_, __, context) => new KeptState(0, mode, skipNulls, context),
         ),
-      ),
+      )),
     );
   }
   if (!extreme) {

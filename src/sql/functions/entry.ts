@@ -206,6 +206,11 @@ export interface FusedAggregate {
   update: (state: IrNode[], args: IrNode[], types: string[]) => IrNode[];
   merge: (earlier: IrNode[], later: IrNode[], types: string[]) => IrNode[];
   finish: (state: IrNode[], types: string[]) => IrNode;
+  /**
+   * The aggregate keeps a text, whose bytes are copied when a row has a better one: true if `text` replaces `kept`. The states are the text and the
+   * memory that it has, both as address | length << 32. Only records of hash tables can have them.
+   */
+  replaces?: (kept: IrNode, text: IrNode) => IrNode;
   /** The states of a group of rows of which only a summary is known. Without it, the aggregate has to see the rows. */
   summarised?: (rows: RowsSummary) => IrNode[];
 }
@@ -228,6 +233,8 @@ export interface BatchAggregate {
   ordered?: boolean;
   /** SYMBOL arguments are codes in `values`, with their dictionary, instead of texts. */
   codes?: boolean;
+  /** The same aggregate for groups by keys. */
+  inRecords?: FusedAggregate;
   /** Makes the state for one run of rows. */
   create: (types: string[], constants: (Value | undefined)[], context: FunctionContext) => BatchAggregateState;
 }
