@@ -162,6 +162,7 @@ export function batchOut(
     makeText,
     placeText,
     reserve: (sizeBytes) => arena.reserve(sizeBytes),
+    giveBack: (sizeBytes) => arena.giveBack(sizeBytes),
     setView(row, at, length) {
       heap.u32[pairs + row * 2] = at;
       heap.i32[pairs + row * 2 + 1] = length;

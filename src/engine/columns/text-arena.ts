@@ -63,6 +63,12 @@ export class TextArena {
     return address;
   }
 
+  /** Gives back the last bytes of what was reserved last. */
+  giveBack(length: number): void {
+    this.next -= length;
+    this.usedBytes -= length;
+  }
+
   copy(address: number, length: number): number {
     const to = this.reserve(length), u8 = this.space.heap.u8;
     if (length > 24) u8.copyWithin(to, address, address + length);

@@ -2,7 +2,7 @@
 import type { BatchColumn, BatchOut, FunctionContext } from "./entry.ts";
 
 /** Longer arrays are left to JavaScript, which looks more often at whether the query is cancelled. */
-export const SHORT_ARRAY_BYTES = 4_096;
+export const SHORT_ARRAY_BYTES = 65_536;
 /** Of a run. */
 const RUN_BYTES = 1 << 18;
 const RUN_ROWS = 4_096;
@@ -46,5 +46,13 @@ export function toArraysInRuns(
   kernel: (from: number, to: number, at: number) => number,
   other: (row: number) => void,
 ): void {
-  inRuns(arrays, rowCount, context, (from, to, sizeBytes) => kernel(from, to, out.reserve(sizeBytes)), other);
+  const pairs = out.values as Int32Array;
+  inRuns(arrays, rowCount, context, (from, to, sizeBytes) => {
+    const at = out.reserve(sizeBytes), reached = kernel(from, to, at);
+    let last = reached - 1;
+    while (last >= from && pairs[2 * last + 1] < 0) last--;
+    const end = last < from ? at : (pairs[2 * last] >>> 0) + pairs[2 * last + 1];
+    out.giveBack(at + sizeBytes - end);
+    return reached;
+  }, other);
 }

@@ -265,6 +265,7 @@ function resultsOf(state: BatchAggregateState, type: string, groupCount: number)
     makeText: () => new Uint8Array(),
     placeText: () => 0,
     reserve: () => 0,
+    giveBack: () => {},
     setNull: (row) => nulls.add(row),
   };
   try {

@@ -150,8 +150,10 @@ export interface BatchOut {
   makeText(row: number, length: number): Uint8Array;
   /** As `makeText`, but returns the address. For short texts, of which views take longer than the bytes. */
   placeText(row: number, length: number): number;
-  /** The address of as many bytes, for a kernel that writes the texts of several rows, each of at most 4 KiB, and their pairs. */
+  /** The address of as many bytes, for a kernel that writes the texts of several rows, each of at most 64 KiB, and their pairs. */
   reserve(sizeBytes: number): number;
+  /** Gives back the last bytes of what was reserved last. */
+  giveBack(sizeBytes: number): void;
   setNull(row: number): void;
 }
 

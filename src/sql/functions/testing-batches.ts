@@ -48,8 +48,11 @@ export function called(
   const address = space.allocate(8 * rowCount), out = batchOut(context, returns, address, rowCount, arena);
   batch!(columns, out, rowCount, functionContext(context, { function: `${name}()`, at: 0 }));
   const result = batchColumn(context, returns, returns, address, rowCount, undefined, false);
-  return Array.from(
+  const results = Array.from(
     { length: rowCount },
     (_, row) => layoutOf(returns) === "text" ? result.bytes(row)?.slice() : result.values[row],
   );
+  arena.release();
+  for (const each of [address, ...columns.map((column) => column.address)]) space.free(each);
+  return results;
 }
