@@ -554,7 +554,7 @@ function addReplace(module: Module, { match, parts, first, groupCount, isAnchore
   };
   /** Calls `body` with the match in the scratch memory. */
   const ifFound = (body: () => void, otherwise: () => void) =>
-    code.get(found).i32(0).op("i32.ge_s").if(() => {
+    code.get(found).i32(FAILS).op("i32.ne").if(() => {
       code.get(scratch).get(place).memory("i32.store", GROUPS);
       code.get(scratch).get(found).memory("i32.store", GROUPS + 4);
       body();
