@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { functionId } from "../sql/functions/mod.ts";
 import type { AggregateCall, Column, Expr, Plan, ScanNode, ValuesNode } from "../sql/plan.ts";
 import type { ColumnChunk, ColumnStats, ScanSource, SegmentSource } from "../storage/contract.ts";
-import { createHeap } from "../storage/heap.ts";
+import { createHeap, type SharedHeap } from "../storage/heap.ts";
 import { layoutOf, typeOf, type Value } from "../types/mod.ts";
 import { fillNull, setValue, TextArena, valueAt, Workspace } from "./columns.ts";
 import type { Batch, Operator, QueryContext, QueryMemory, Spill, SpilledBlock, Vector } from "./contract.ts";
@@ -42,11 +42,18 @@ class TestMemory implements QueryMemory {
   release(): void {}
 }
 
+/** A heap whose addresses are above 2 GiB: as signed integers they are negative. */
+export function upperHeap(sizeBytes: number): SharedHeap {
+  const heap = createHeap(2 ** 31 + sizeBytes);
+  heap.allocate(2 ** 31, "other");
+  return heap;
+}
+
 export function testContext(
   heapBytes = 1 << 28,
   more: Partial<QueryContext> = {},
 ): QueryContext & { memory: TestMemory } {
-  const heap = createHeap(heapBytes);
+  const heap = upperHeap(heapBytes);
   const cancelWord = heap.allocate(4096, "other");
   heap.i32[cancelWord >>> 2] = 0; // blocks have undefined contents
   return {

@@ -91,7 +91,7 @@ function timeJoin(
 
 function withTables(left: Row[], right: Row[], isParallel: boolean, limitBytes = 0) {
   const chosen: string[] = [];
-  const alone = testContext(1 << 29, { functions, chose: (choice) => chosen.push(choice) });
+  const alone = testContext(2 ** 31, { functions, chose: (choice) => chosen.push(choice) });
   alone.memory.limitBytes = limitBytes;
   const tables = [left, right].map((rows, id) => {
     const segmentRows = id === 0 ? 700 : 900, table = storedRows(COLUMNS, rows, alone, segmentRows, true);

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import type { Encoding } from "../../api.ts";
 import type { Batch, Vector } from "../../engine/contract.ts";
 import { workAt } from "../../engine/mod.ts";
-import { createHeap } from "../../storage/heap.ts";
+import { upperHeap } from "../../engine/testing.ts";
 import { parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import { createEncoder } from "./mod.ts";
 import { ParquetAssembler } from "./parquet.ts";
 
-const heap = createHeap(64 << 20);
+const heap = upperHeap(64 << 20);
 
 function longs(type: string, ...values: bigint[]): Vector {
   const address = heap.allocate(values.length * 8, "other");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Encoding } from "../../api.ts";
 import type { Batch, Vector } from "../../engine/contract.ts";
 import { randomFrom } from "../../engine/testing.ts";
-import { createHeap } from "../../storage/heap.ts";
+import { upperHeap } from "../../engine/testing.ts";
 import {
   formatDate,
   formatDouble,
@@ -17,7 +17,7 @@ import { createEncoder } from "./mod.ts";
 import { FULL, SEED } from "../../testing.ts";
 
 const random = randomFrom(SEED);
-const heap = createHeap(1 << 30);
+const heap = upperHeap(1 << 30);
 const TEXTS = ["plain", 'with "quotes"', "back\\slash", "line\nfeed", "", "żółć 🙂", "x".repeat(300), '"'.repeat(250)];
 
 /** Text pairs, including null. */
