@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { createRegistry } from "../../sql/functions/mod.ts";
 import type { AggregateCall, Column, Expr, Plan, ScanNode } from "../../sql/plan.ts";
 import type { ScanSource } from "../../storage/contract.ts";
 import type { Value } from "../../types/mod.ts";
-import { setValue, TextArena } from "../columns.ts";
+import { setValue, TextArena, valueAt } from "../columns.ts";
 import type { Operator, QueryContext } from "../contract.ts";
 import {
   agg,
@@ -80,13 +81,20 @@ const AGGREGATES: AggregateCall[] = [
   agg("first", "LONG", c("LONG")),
   agg("last", "SYMBOL", c("SYMBOL")),
   agg("avg", "DOUBLE", fn("+", "DOUBLE", c("DOUBLE"), lit(1, "DOUBLE"))),
+  agg("min", "VARCHAR", c("VARCHAR")),
+  agg("max", "STRING", c("SYMBOL")),
+  agg("first", "VARCHAR", c("VARCHAR")),
+  agg("last", "VARCHAR", c("VARCHAR")),
+  agg("first_not_null", "VARCHAR", c("VARCHAR")),
+  agg("last_not_null", "VARCHAR", c("VARCHAR")),
 ];
 const present = <T extends Value>(rows: Row[], type: string) =>
   rows.map((row) => row[at(type)]).filter((v) => v !== null) as T[];
 function computed(rows: Row[]): Value[] {
   const doubles = present<number>(rows, "DOUBLE"),
     longs = present<bigint>(rows, "LONG"),
-    ints = present<number>(rows, "INT");
+    ints = present<number>(rows, "INT"),
+    texts = present<string>(rows, "VARCHAR");
   const sum = doubles.reduce((a, b) => a + b, 0);
   return [
     BigInt(rows.length),
@@ -98,6 +106,12 @@ function computed(rows: Row[]): Value[] {
     rows.length ? rows[0][at("LONG")] : null,
     rows.length ? rows.at(-1)![at("SYMBOL")] : null,
     doubles.length ? (sum + doubles.length) / doubles.length : null,
+    texts.toSorted()[0] ?? null,
+    present<string>(rows, "SYMBOL").toSorted().at(-1) ?? null,
+    rows[0]?.[at("VARCHAR")] ?? null,
+    rows.at(-1)?.[at("VARCHAR")] ?? null,
+    texts[0] ?? null,
+    texts.at(-1) ?? null,
   ];
 }
 
@@ -419,6 +433,8 @@ Deno.test("many rows of many groups are partitioned: groups stay in the order of
   }
 });
 
+const compareBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
 Deno.test("many groups of texts are merged by partitions: groups stay in the order of first rows", () => {
   const rowCount = 600_000, segmentRows = 30_000;
   const columns: Column[] = [{ name: "t", type: "VARCHAR" }, { name: "k", type: "INT" }, { name: "v", type: "DOUBLE" }];
@@ -429,19 +445,19 @@ Deno.test("many groups of texts are merged by partitions: groups stay in the ord
     alone.memory.limitBytes = limitBytes;
     const { heap } = alone, random = randomFrom(11);
     const space = spaceOfRows(heap), arena = new TextArena(space);
-    const [texts, numbers, values] = [8, 4, 8].map((width) => heap.allocate(rowCount * width, "other"));
+    const [textColumn, numbers, values] = [8, 4, 8].map((width) => heap.allocate(rowCount * width, "other"));
     const expected = new Map<string, [text: string | null, number: number, sum: number, count: number, last: number]>();
     for (let row = 0; row < rowCount; row++) {
       const n = random() % 150_000, number = n % 3, value = random() / 7;
       const text = n % 1_000 === 0 ? null : n % 1_001 === 0 ? "" : `${"é".repeat(n % 30)}${n}`;
-      setValue(heap, "VARCHAR", texts, row, text, arena);
+      setValue(heap, "VARCHAR", textColumn, row, text, arena);
       heap.i32[numbers / 4 + row] = number;
       heap.f64[values / 8 + row] = value;
       const group = expected.get(`${text} ${number}`) ?? [text, number, 0, 0, 0];
       expected.set(`${text} ${number}`, [text, number, group[2] + value, group[3] + 1, value]);
     }
     const segments = Array.from({ length: rowCount / segmentRows }, (_, ordinal) => {
-      const chunks = [[texts, 8], [numbers, 4], [values, 8]].map(([address, width]) =>
+      const chunks = [[textColumn, 8], [numbers, 4], [values, 8]].map(([address, width]) =>
         chunkAt(address + ordinal * segmentRows * width, { nullCount: 0 })
       );
       return segmentOf(ordinal, segmentRows, chunks);
@@ -453,6 +469,8 @@ Deno.test("many groups of texts are merged by partitions: groups stay in the ord
       agg("sum", "DOUBLE", col(2, "DOUBLE")),
       agg("count", "LONG"),
       agg("last", "DOUBLE", col(2, "DOUBLE")),
+      agg("max", "VARCHAR", col(0, "VARCHAR")),
+      agg("first", "VARCHAR", col(0, "VARCHAR")),
     ];
     const keys = [col(0, "VARCHAR"), col(1, "INT")];
     const found = aggregateOf(node, keys, calls, { ...context, chose: (choice) => chosen.push(choice) });
@@ -460,13 +478,28 @@ Deno.test("many groups of texts are merged by partitions: groups stay in the ord
     assert.equal(found.length, expected.size);
     let k = 0;
     for (const [text, number, sum, count, last] of expected.values()) {
-      const [t, n, s, c, l] = found[k++];
-      assert.deepEqual([t, n, c, l], [text, number, BigInt(count), last]);
+      const [t, n, s, c, l, most, first] = found[k++];
+      assert.deepEqual([t, n, c, l, most, first], [text, number, BigInt(count), last, text, text]);
       assert.ok(Math.abs(s as number - sum) <= 1e-9 * sum);
     }
     // Sums are the same bits, whatever the number of threads and rounds.
     first ??= found;
     assert.deepEqual(found, first);
+    // Texts of groups that change often.
+    const texts = new Map<number, [min: string, max: string, last: string | null]>();
+    for (let row = 0; row < rowCount; row++) {
+      const number = heap.i32[numbers / 4 + row],
+        text = valueAt(heap, { type: "VARCHAR", address: textColumn }, row) as string | null;
+      const [min, max] = texts.get(number) ?? [undefined, undefined];
+      const isLess = text !== null && (min === undefined || compareBytes(text, min) < 0);
+      const isMore = text !== null && (max === undefined || compareBytes(text, max) > 0);
+      texts.set(number, [isLess ? text : min!, isMore ? text : max!, text]);
+    }
+    const kept = ["min", "max", "last"].map((name) => agg(name, "VARCHAR", col(0, "VARCHAR")));
+    assert.deepEqual(
+      aggregateOf(node, [col(1, "INT")], kept, context),
+      [...texts].map(([number, values]) => [number, ...values]),
+    );
     // Without aggregates, and over columns that are computed first.
     const lengths = aggregateOf(node, [fn("upper", "VARCHAR", col(0, "VARCHAR"))], [agg("count", "LONG")], context);
     assert.equal(lengths.length, new Set([...expected.values()].map(([text]) => text)).size);

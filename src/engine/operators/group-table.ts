@@ -242,7 +242,9 @@ export class Grouper {
       const { entry, types } = context.functions.resolve(call.function), aggregate = recordAggregate(entry);
       assert(aggregate !== undefined, `${call.function} keeps its state in a record`);
       const args = call.args.map((arg, k) =>
-        aggregate.replaces !== undefined || argumentClass(entry, k) === "text" ? compiler.textOf(arg) : compiler.lower(arg)
+        aggregate.replaces !== undefined || argumentClass(entry, k) === "text"
+          ? compiler.textOf(arg)
+          : compiler.lower(arg)
       );
       return { aggregate, id: call.function, types, args };
     });

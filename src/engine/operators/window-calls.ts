@@ -333,7 +333,8 @@ function count(e: Evaluation): Vector {
 /** The argument as doubles by position; NaN for null. */
 function doubleValues(e: Evaluation, index: number): { values: Float64Array; free(): void } {
   const { space, ordered } = e, { f64 } = space.heap;
-  const source = asDoubles(e, e.args[index] ?? constantColumn(e, index)), { address } = byPosition(ordered, source, space);
+  const source = asDoubles(e, e.args[index] ?? constantColumn(e, index)),
+    { address } = byPosition(ordered, source, space);
   return {
     values: f64.subarray(address >>> 3, (address >>> 3) + ordered.rowCount),
     free: () => {

@@ -301,9 +301,14 @@ export function isSampled(table: TableKind, scannedRows: number): boolean {
  * The choice after a sample. "parts": rows are partitioned by the hashes of their keys, and partitions are grouped
  * separately. "merged": small ranges of rows are grouped, and their groups are partitioned.
  */
-export function readsAfter(sample: GroupSample, { keys, keepsTexts }: GroupSpec, isStaged: boolean): "parts" | "merged" | "ranges" {
+export function readsAfter(
+  sample: GroupSample,
+  { keys, keepsTexts }: GroupSpec,
+  isStaged: boolean,
+): "parts" | "merged" | "ranges" {
   if (sample.groups < MANY_GROUPS) return "ranges";
   // Texts would have to be written too, and a join that multiplies rows writes many of them for each range.
-  const fits = !isStaged && !keepsTexts && !keys.some(({ type }) => isText(type)) && pairsOf(sample) <= PARTITION_PAIRS_MAX;
+  const fits = !isStaged && !keepsTexts && !keys.some(({ type }) => isText(type)) &&
+    pairsOf(sample) <= PARTITION_PAIRS_MAX;
   return fits ? "parts" : "merged";
 }

@@ -13,8 +13,10 @@ const REPLACES: Record<string, NonNullable<FusedAggregate["replaces"]>> = {
   last: () => i32.const(1),
   first_not_null: (kept, value) => i32.and(text.isNull(kept), isText(value)),
   last_not_null: (_, value) => isText(value),
-  min: (kept, value) => i32.and(isText(value), i32.or(text.isNull(kept), i32.ltS(text.compare(value, kept), i32.const(0)))),
-  max: (kept, value) => i32.and(isText(value), i32.or(text.isNull(kept), i32.gtS(text.compare(value, kept), i32.const(0)))),
+  min: (kept, value) =>
+    i32.and(isText(value), i32.or(text.isNull(kept), i32.ltS(text.compare(value, kept), i32.const(0)))),
+  max: (kept, value) =>
+    i32.and(isText(value), i32.or(text.isNull(kept), i32.gtS(text.compare(value, kept), i32.const(0)))),
 };
 
 /** Undefined for other aggregates. */
