@@ -78,6 +78,7 @@ export async function startParts({ line, config, root, log, parts, fail }: Start
     writerThread,
     busyMicros,
     awaitAnswer: poll?.awaitAnswer,
+    awaitWriter: poll?.awaitWriter,
     // A collection stops this thread for some 50 ms, so it waits for a rest.
     onRest: collectIfGrown,
     watchMemory: (memory: Parameters<typeof watchMemory>[1]) => watchMemory(config.machine.memoryBytes, memory),

@@ -1,7 +1,6 @@
 /** Rows of INSERT that are constants when their parameters are known. They need no operators, which take far longer than one row. */
-import { valuesToAppendBatch } from "../engine/mod.ts";
 import type { Plan } from "../sql/plan.ts";
-import type { AppendBatch, TableRows } from "../storage/contract.ts";
+import { type EncodedBatch, encodeRows, type TableRows } from "../storage/mod.ts";
 import type { Value } from "../types/mod.ts";
 
 export type ConstantRow = readonly Value[];
@@ -86,8 +85,8 @@ export class RowsToAdd {
     for (const row of rows) this.rows.push(row);
   }
 
-  batch(): AppendBatch {
-    return valuesToAppendBatch(this.rows, this.columnIds, this.types);
+  batch(): EncodedBatch {
+    return encodeRows(this.rows, this.columnIds, this.types);
   }
 
   /** As a commit of its own. */

@@ -46,6 +46,8 @@ export interface DatabaseOptions extends Values<typeof databaseSettings> {
   /** How long query threads look for more work before they sleep, in microseconds; 0 by default. */
   busyMicros?: number;
   awaitAnswer?: SchedulerOptions["awaitAnswer"];
+  /** The same for the writer. */
+  awaitWriter?: SchedulerOptions["awaitAnswer"];
   /** Called after some seconds without queries and commits, when there have been some. */
   onRest?: () => void;
   /** Keeps the process within the memory of a small machine. Returns a function that ends this. */

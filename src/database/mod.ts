@@ -76,6 +76,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenedData
     encoding: options.encoding,
     queryThreads: { mailboxes: mailboxes.buffer, count: options.execWorkerCount },
     syncDelayMs: options.syncDelayMs,
+    awaitWriter: options.awaitWriter,
     onWriterFailed: options.onWriterFailed,
     onDiskFull: options.onDiskFull,
     log: (level, message) => {

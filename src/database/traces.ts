@@ -1,7 +1,6 @@
 /** The table `_query_trace`: start, duration and user of each statement. Traces are kept for a day. */
 import type { Session } from "../api.ts";
-import { valuesToAppendBatch } from "../engine/mod.ts";
-import type { Catalogue, StorageWriter } from "../storage/mod.ts";
+import { type Catalogue, encodeRows, type StorageWriter } from "../storage/mod.ts";
 import { withoutSecrets } from "../log/mod.ts";
 import { ownChange } from "./own-statements.ts";
 import type { StatementEnd } from "./progress.ts";
@@ -60,7 +59,7 @@ export class Traces {
     const { catalogue, writer, nowMicros } = this.options;
     if (catalogue.table(TABLE) === undefined) await ownChange(this.options.session(), MAKE);
     const { schema } = catalogue.table(TABLE)!;
-    const batch = valuesToAppendBatch(
+    const batch = encodeRows(
       rows,
       schema.columns.map(({ id }) => id),
       schema.columns.map(({ type }) => type),

@@ -4,7 +4,7 @@
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { type AppendBatch, type Catalogue, type Change, checkBatch, type OrderedChange } from "../storage/mod.ts";
-import type { StorageTransaction, TableRows } from "../storage/contract.ts";
+import type { RowBatch, StorageTransaction, TableRows } from "../storage/contract.ts";
 import { type ConstantRow, RowsToAdd } from "./constant-rows.ts";
 import type { Core } from "./core.ts";
 import type { StatementCache } from "./statements.ts";
@@ -19,7 +19,7 @@ const VALUE_BYTES = 16;
 interface Added {
   ordinal: number;
   tableId: number;
-  batch: AppendBatch;
+  batch: RowBatch;
 }
 
 export class Transaction {

@@ -6,7 +6,7 @@
 import type { AppendBatch, AppendColumn } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { packAppendBatch, unpackAppendBatch, unpackChangedBatch } from "../storage/mod.ts";
-import { LAYOUT_WIDTH, layoutOf, putValue, typeOf, type Value, viewsOver } from "../types/mod.ts";
+import { LAYOUT_WIDTH, layoutOf } from "../types/mod.ts";
 import type { Batch, Vector } from "./contract.ts";
 
 export { packAppendBatch, unpackAppendBatch, unpackChangedBatch };
@@ -123,22 +123,17 @@ function internParts(address: number, rowCount: number, heap: SharedHeap): Parts
   return { values: new Uint8Array(out.buffer), ...interner.finish() };
 }
 
+/** Different texts that a new dictionary has room for. */
+const FIRST_TEXTS = 256;
+
 /** A growing dictionary of byte strings. */
 export class Interner {
-  private slots: Int32Array;
-  private hashes: Int32Array;
-  private symbols: Int32Array;
-  private bytes: Uint8Array;
+  private slots = new Int32Array(4 * FIRST_TEXTS).fill(-1);
+  private hashes = new Int32Array(FIRST_TEXTS);
+  private symbols = new Int32Array(2 * FIRST_TEXTS);
+  private bytes: Uint8Array = new Uint8Array(16 * FIRST_TEXTS);
   private used = 0;
   private count = 0;
-
-  /** `expected`: the number of different texts. There may be more. */
-  constructor(expected = 256) {
-    this.slots = new Int32Array(4 * expected).fill(-1);
-    this.hashes = new Int32Array(expected);
-    this.symbols = new Int32Array(2 * expected);
-    this.bytes = new Uint8Array(16 * expected);
-  }
 
   /** The code of `length` bytes at `from` in `source`: the number of different texts before it. */
   code(source: Uint8Array, from: number, length: number): number {
@@ -197,66 +192,4 @@ function grown<T extends Int32Array | Uint8Array>(old: T, make: new (length: num
   const next = new make(Math.max(length, old.length * 2));
   next.set(old);
   return next;
-}
-
-/** The first power of two that is not below. */
-function powerOfTwo(count: number): number {
-  return 2 ** (32 - Math.clz32(count - 1));
-}
-
-/** Literal rows as a batch. `types` are the table columns' tags; the values already have these types. */
-export function valuesToAppendBatch(
-  rows: readonly (readonly Value[])[],
-  columnIds: readonly number[],
-  types: readonly string[],
-): AppendBatch {
-  return {
-    rowCount: rows.length,
-    columns: types.map((type, i) => ({ columnId: columnIds[i], ...valueParts(rows, i, type) })),
-  };
-}
-
-function valueParts(rows: readonly (readonly Value[])[], index: number, tag: string): Parts {
-  const type = typeOf(tag);
-  const values = new Uint8Array(rows.length * type.width);
-  const view = new DataView(values.buffer);
-  if (type.layout === "symbol") {
-    const interner = new Interner(powerOfTwo(Math.min(rows.length, 256)));
-    // Encoding a text again takes longer than finding it.
-    const codes = new Map<Value, number>([[null, -1]]);
-    rows.forEach((row, r) => {
-      const value = row[index]!;
-      let code = codes.get(value);
-      if (code === undefined) {
-        const bytes = type.bytes.toBytes(String(value));
-        codes.set(value, code = interner.code(bytes, 0, bytes.length));
-      }
-      view.setInt32(4 * r, code, true);
-    });
-    return { values, ...interner.finish() };
-  }
-  if (type.layout === "text") {
-    const pieces: Uint8Array[] = [];
-    let heapSize = 0;
-    rows.forEach((row, r) => {
-      const value = row[index];
-      const bytes = value === null ? undefined : type.bytes.toBytes(String(value));
-      view.setInt32(8 * r, heapSize, true);
-      view.setInt32(8 * r + 4, bytes ? bytes.length : -1, true);
-      if (bytes) {
-        pieces.push(bytes);
-        heapSize += bytes.length;
-      }
-    });
-    const heap = new Uint8Array(heapSize);
-    let at = 0;
-    for (const piece of pieces) {
-      heap.set(piece, at);
-      at += piece.length;
-    }
-    return { values, heap };
-  }
-  const views = viewsOver(values.buffer);
-  rows.forEach((row, r) => putValue(views, tag, 0, r, row[index]));
-  return { values };
 }

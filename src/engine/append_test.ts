@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
-import { Interner, packAppendBatch, unpackAppendBatch, valuesToAppendBatch } from "./append.ts";
+import { decodeBatch } from "../storage/blocks.ts";
+import { encodeRows } from "../storage/mod.ts";
+import { Interner, packAppendBatch, unpackAppendBatch } from "./append.ts";
 
 Deno.test("unpackAppendBatch() is the inverse of packAppendBatch()", () => {
-  const batch = valuesToAppendBatch([["a", 1n, "x", null], ["b", null, null, 2.5], ["a", 3n, "long text here", 1]], [
-    4,
-    5,
-    6,
-    7,
-  ], ["SYMBOL", "LONG", "VARCHAR", "DOUBLE"]);
+  const rows = [["a", 1n, "x", null], ["b", null, null, 2.5], ["a", 3n, "long text here", 1]];
+  const { payload } = encodeRows(rows, [4, 5, 6, 7], ["SYMBOL", "LONG", "VARCHAR", "DOUBLE"]);
+  const { batch } = decodeBatch(payload);
   const copy = unpackAppendBatch(packAppendBatch(batch), [4, 5, 6, 7]);
   assert.equal(copy.rowCount, 3);
   batch.columns.forEach((column, i) => {

@@ -1,13 +1,7 @@
 /** The engine layer: executes plans. */
 export type * from "./contract.ts";
 export { PlanChanges } from "./changes.ts";
-export {
-  packAppendBatch,
-  toAppendBatch,
-  unpackAppendBatch,
-  unpackChangedBatch,
-  valuesToAppendBatch,
-} from "./append.ts";
+export { packAppendBatch, toAppendBatch, unpackAppendBatch, unpackChangedBatch } from "./append.ts";
 export { endOfTexts } from "./columns.ts";
 export { flushKernelRows } from "./compiler/binding.ts";
 export { ConstantCalls, type ConstantContext } from "./constant-calls.ts";

@@ -115,7 +115,7 @@ export function renumberColumns({ payload }: EncodedBatch, idOf: (columnId: numb
 }
 
 /** The words at the start of a batch, and those of each column behind them. */
-const HEAD_WORDS = 2, COLUMN_WORDS = 4;
+export const HEAD_WORDS = 2, COLUMN_WORDS = 4;
 
 function headOf({ buffer, byteOffset, length }: Uint8Array): Uint32Array {
   return new Uint32Array(buffer, byteOffset, length >> 2);

@@ -81,6 +81,11 @@ export class WriterClient implements StorageWriter {
     }
   }
 
+  /** True while a command waits for its answer. */
+  get isWaiting(): boolean {
+    return this.waiting.size > 0;
+  }
+
   get hasFailed(): boolean {
     return this.failure !== undefined;
   }
@@ -236,6 +241,9 @@ export interface QueryThreads {
 /** The message by which main starts the writer's worker. */
 export interface WriterStart {
   memory: WebAssembly.Memory;
+  /** Of the queues of commands and of answers (`SharedQueue`), and the port of both. */
+  commands: SharedArrayBuffer;
+  answers: SharedArrayBuffer;
   port: MessagePort;
   root: string;
   commitMode: "sync" | "nosync";
@@ -251,11 +259,17 @@ export interface WriterStart {
   queryThreads: QueryThreads | undefined;
 }
 
+/** In the queue of answers: a publication, and the answers of the commands that it is the result of, if any. */
+export interface Answers {
+  publication?: Publication;
+  answers?: Answer[];
+}
+
+/** Messages that are posted, because they are rare. */
 export type FromWriter =
   | { kind: "ready"; report: string[] }
   | { kind: "failed"; error: PlainError; key?: string }
-  | { kind: "publication"; publication: Publication }
-  /** `publication`: what the commands have changed, to be applied first. */
-  | { kind: "answers"; answers: Answer[]; publication: Publication | undefined }
+  /** The queue of answers has publications that are the result of no command, or it is full. */
+  | { kind: "published" }
   | { kind: "log"; level: "CRITICAL" | "ERROR" | "INFO"; message: string }
   | { kind: "damage"; message: string };

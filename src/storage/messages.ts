@@ -6,10 +6,14 @@
  *     first buffer   u32: bytes of the text; the text (JSON); small views, each at a multiple of 8 bytes
  *     others         those of large views, which are transferred
  */
+import { packAnswers, unpackAnswers } from "./answer-message.ts";
+import { packAppend, unpackAppend } from "./append-message.ts";
 import { align } from "./bytes.ts";
+import type { Answers, Envelope } from "./client.ts";
 import type { AppendBatch } from "./contract.ts";
+import { MESSAGE_BYTES_MAX } from "./shared-queue.ts";
 
-const VIEWS = { u8: Uint8Array, i32: Int32Array, i64: BigInt64Array } as const;
+const VIEWS = { u8: Uint8Array, i32: Int32Array, i64: BigInt64Array, f64: Float64Array } as const;
 
 /** A view in the text. */
 interface PackedView {
@@ -41,7 +45,13 @@ export function pack(value: unknown): ArrayBuffer[] {
   let size = 0;
   const packView = (bytes: ArrayBufferView): PackedView => {
     const { buffer, byteOffset, byteLength } = bytes;
-    const $view = bytes instanceof Int32Array ? "i32" : bytes instanceof BigInt64Array ? "i64" : "u8";
+    const $view = bytes instanceof Int32Array
+      ? "i32"
+      : bytes instanceof BigInt64Array
+      ? "i64"
+      : bytes instanceof Float64Array
+      ? "f64"
+      : "u8";
     const length = byteLength / VIEWS[$view].BYTES_PER_ELEMENT, known = others.indexOf(buffer as ArrayBuffer) + 1;
     if (known > 0) return { $view, buffer: known, at: byteOffset, length };
     const isWhole = buffer instanceof ArrayBuffer && byteLength === buffer.byteLength;
@@ -97,4 +107,24 @@ export function unpack(buffers: readonly ArrayBuffer[]): unknown {
     return record;
   };
   return walk(JSON.parse(decoder.decode(new Uint8Array(first, TEXT_AT, length))));
+}
+
+/** A command, as `unpackCommand` reads it. */
+export function packCommand(envelope: Envelope): ArrayBuffer[] {
+  const append = packAppend(envelope, MESSAGE_BYTES_MAX);
+  return append === undefined ? pack(envelope) : [append];
+}
+
+export function unpackCommand(buffers: readonly ArrayBuffer[]): Envelope {
+  return unpackAppend(buffers[0]!) ?? unpack(buffers) as Envelope;
+}
+
+/** What the writer answers, as `unpackAnswer` reads it. */
+export function packAnswer(answers: Answers): ArrayBuffer[] {
+  const known = packAnswers(answers, MESSAGE_BYTES_MAX);
+  return known === undefined ? pack(answers) : [known];
+}
+
+export function unpackAnswer(buffers: readonly ArrayBuffer[]): Answers {
+  return unpackAnswers(buffers[0]!) ?? unpack(buffers) as Answers;
 }

@@ -13,23 +13,23 @@ import {
   type QueryThreads,
   WriterClient,
   type WriterPort,
-  type WriterStart,
 } from "./client.ts";
 import { fromPlainError } from "./commands.ts";
 import type { StorageWriter } from "./contract.ts";
 import { type Files, realFiles } from "./files.ts";
-import { SHARED_WORD, type SharedHeap } from "./heap.ts";
-import { pack } from "./messages.ts";
+import type { SharedHeap } from "./heap.ts";
 import { createMemories, type Memories, type MemoriesOptions } from "./memories.ts";
 import type { PackedMemory } from "./packed-memory.ts";
 import { SharedPool } from "./pool.ts";
 import type { LogLevel } from "./options.ts";
 import { TableStore } from "./writer.ts";
+import { type LinkOptions, WriterLink } from "./writer-link.ts";
 
 export { tableEventOf } from "./definitions.ts";
 export type * from "./contract.ts";
 export { type BlockRange, createHeap, HEAP_TAGS, type HeapTag, SHARED_WORD, SharedHeap } from "./heap.ts";
 export { encodeBatches, encodedColumns, renumberColumns } from "./blocks.ts";
+export { encodeRows } from "./row-payload.ts";
 export { packAppendBatch, unpackAppendBatch, unpackChangedBatch } from "./packed.ts";
 export { checkBatch, checkTime } from "./rows.ts";
 export { columnAfter } from "./schema.ts";
@@ -82,6 +82,8 @@ export interface StorageOptions extends MemoriesOptions {
   onWriterFailed?: (reason: string) => void;
   /** Called when the disk has become full, and when a change has succeeded again. */
   onDiskFull?: (isFull: boolean) => void;
+  /** See `LinkOptions`. */
+  awaitWriter?: LinkOptions["awaitWriter"];
   /** A worker that runs `src/workers/writer.ts` and has received no message yet. Default: a new one. */
   writerThread?: Worker;
   /** Runs the writer in this thread, for tests. */
@@ -176,39 +178,27 @@ function openInProcess(options: StorageOptions, heap: SharedHeap): Omit<Storage,
 }
 
 function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Omit<Storage, "further">> {
-  const catalogue = new CatalogueMirror(heap);
   const worker = options.writerThread ??
     new Worker(new URL("../workers/writer.ts", import.meta.url), { type: "module", name: "writer" });
-  const { port1, port2 } = new MessageChannel();
-  const port: WriterPort = {
-    send(envelope) {
-      const buffers = pack(envelope);
-      port1.postMessage(buffers, buffers);
-      Atomics.add(heap.i32, SHARED_WORD.writerWake, 1);
-      Atomics.notify(heap.i32, SHARED_WORD.writerWake);
-    },
-  };
-  const client = new WriterClient(port, catalogue, options.onDiskFull);
+  const link = new WriterLink(heap, options), { client, catalogue } = link;
   return new Promise((resolve, reject) => {
     const writer: StorageWriter = Object.assign(Object.create(client) as WriterClient, {
       async close() {
         if (!client.hasFailed) await WriterClient.prototype.close.call(client);
-        port1.close();
+        link.close();
         worker.terminate();
       },
     });
     worker.onmessage = ({ data }: MessageEvent<FromWriter>) => {
       switch (data.kind) {
-        case "publication":
-          return catalogue.apply(data.publication);
-        case "answers":
-          if (data.publication !== undefined) catalogue.apply(data.publication);
-          return client.receive(data.answers);
+        case "published":
+          return link.take();
         case "log":
           return options.log?.(data.level, data.message);
         case "damage":
           return options.onDamage?.(data.message);
         case "ready":
+          link.take();
           return resolve({
             heap,
             catalogue,
@@ -218,7 +208,7 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Omit<Sto
           });
         case "failed":
           worker.terminate();
-          port1.close();
+          link.close();
           return reject(
             data.key === undefined ? fromPlainError(data.error) : new ConfigError(data.key, data.error.message),
           );
@@ -229,11 +219,11 @@ function openWorker(options: StorageOptions, heap: SharedHeap): Promise<Omit<Sto
       worker.onerror = (again) => again.preventDefault();
       const reason = event.message || "unknown error";
       options.log?.("CRITICAL", `the writer has failed: ${reason}`);
+      link.take();
       client.fail(new SqlError(`Cannot write: the writer has failed: ${reason}`, 0, SQLSTATE.internal));
       options.onWriterFailed?.(reason);
       reject(new Error(`the writer has failed: ${reason}`));
     };
-    const start: WriterStart = { ...settings(options, heap), memory: heap.memory, port: port2 };
-    worker.postMessage(start, [port2]);
+    link.start(worker, settings(options, heap));
   });
 }

@@ -5,7 +5,7 @@
  * schemas a type is its **tag**: a string that compares with `===` and survives `postMessage` ("LONG", "SYMBOL",
  * "GEOHASH(4c)"). `typeOf(tag)` returns the entry.
  */
-export { fillNull, fillNullBytes, isNullAt, nullTest, putValue, valueIn, viewsOver } from "./memory.ts";
+export { fillNull, fillNullBytes, isNullAt, nullTest, putValue, valueIn, type Views, viewsOver } from "./memory.ts";
 export {
   ANY_NUMBER,
   type ColumnType,

@@ -1,5 +1,5 @@
 /**
- * Busy waiting of main: for the next request after an answer, and for the answer of a query thread. It takes place at the end of a turn of
+ * Busy waiting of main: for the next request after an answer, and for the answers of query threads and of the writer. It takes place at the end of a turn of
  * the event loop, when all answers of the turn have been written. (Linux offers the same for network devices:
  * https://docs.kernel.org/networking/napi.html, "Busy polling".)
  *
@@ -50,8 +50,10 @@ export interface ThreadEvents {
 
 export class BusyPoll {
   readonly #requests: BusyWait;
+  /** Of query threads, and of the writer, whose syncs may take longer than it is worth to wait. */
   readonly #answers: BusyWait;
-  /** Those of the two that are due in this turn. */
+  readonly #commits: BusyWait;
+  /** Those of these that are due in this turn. */
   #due: BusyWait[] = [];
   #reads: AwaitedRead[] = [];
   /** Number of clients that have been answered in this turn and wait for more. */
@@ -63,6 +65,7 @@ export class BusyPoll {
   constructor(private readonly events: ThreadEvents, private readonly micros: number) {
     this.#requests = new BusyWait(micros);
     this.#answers = new BusyWait(micros);
+    this.#commits = new BusyWait(micros);
   }
 
   /** @param descriptor of a client's connection */
@@ -86,10 +89,15 @@ export class BusyPoll {
   }
 
   /** Resolves at the end of the turn: true if the answer has come. Undefined if waiting is not worth while. */
-  readonly awaitAnswer = (hasCome: () => boolean): Promise<boolean> | undefined => {
-    if (!this.#isDue(this.#answers)) return undefined;
+  readonly awaitAnswer = (hasCome: () => boolean): Promise<boolean> | undefined => this.#await(this.#answers, hasCome);
+
+  /** The same for an answer of the writer. */
+  readonly awaitWriter = (hasCome: () => boolean): Promise<boolean> | undefined => this.#await(this.#commits, hasCome);
+
+  #await(wait: BusyWait, hasCome: () => boolean): Promise<boolean> | undefined {
+    if (!this.#isDue(wait)) return undefined;
     return new Promise((resolve) => this.#awaitedAnswers.push({ hasCome, resolve }));
-  };
+  }
 
   /** True until the runtime has asked for events. */
   get needsEvents(): boolean {
@@ -109,7 +117,7 @@ export class BusyPoll {
   }
 
   readonly #look = (): void => {
-    const reads = this.#reads, answers = this.#awaitedAnswers, [wait, other] = this.#due;
+    const reads = this.#reads, answers = this.#awaitedAnswers, [wait, ...others] = this.#due;
     const isCrowded = this.#clientCount > CLIENTS_MAX;
     this.#reads = [];
     this.#awaitedAnswers = [];
@@ -132,7 +140,7 @@ export class BusyPoll {
       return true;
     });
     this.#inARow = isFound ? this.#inARow + 1 : 0;
-    other?.ended(hasCome);
+    for (const other of others) other.ended(hasCome);
     for (const read of reads) read.end();
     for (const { hasCome, resolve } of answers) resolve(hasCome());
   };

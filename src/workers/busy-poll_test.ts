@@ -40,6 +40,13 @@ Deno.test("an answer that does not come is told as such, and the next one is not
   assert.equal(poll.awaitAnswer(() => true), undefined);
 });
 
+Deno.test("a writer whose answers do not come in time does not keep main from waiting for query threads", async () => {
+  const poll = new BusyPoll(eventsOf(() => false), 1);
+  assert.equal(await poll.awaitWriter(() => false), false);
+  assert.equal(poll.awaitWriter(() => true), undefined);
+  assert.equal(await poll.awaitAnswer(() => true), true);
+});
+
 Deno.test("after some requests in a row, the event loop has a turn without a look", async () => {
   const poll = new BusyPoll(eventsOf(() => false), 1_000_000);
   for (let round = 0; round < 2; round++) {

@@ -2,12 +2,12 @@
  * The writer's worker: one loop that sleeps on a word in shared memory, takes all pending commands, executes them in turns (`turns.ts`)
  * and answers each turn. It never returns to the event loop, so nothing but commands reaches it.
  */
-import { receiveMessageOnPort } from "node:worker_threads";
 import { Mailboxes } from "../engine/mailbox.ts";
 import { ConfigError } from "../errors.ts";
 import {
   type Answer,
   answer,
+  type Answers,
   type Envelope,
   type FromWriter,
   type QueryThreads,
@@ -17,11 +17,12 @@ import { toPlainError } from "../storage/commands.ts";
 import { shareKernels } from "../storage/encoding/kernels.ts";
 import { SharedEncoders } from "../storage/encoding-jobs.ts";
 import { SharedMergers } from "../storage/merge-jobs.ts";
-import { unpack } from "../storage/messages.ts";
+import { packAnswer, unpackCommand } from "../storage/messages.ts";
 import { realFiles, withSlowSync } from "../storage/files.ts";
 import { SHARED_WORD, SharedHeap } from "../storage/heap.ts";
 import { SharedPool } from "../storage/pool.ts";
 import type { Publication } from "../storage/publication.ts";
+import { SharedQueue } from "../storage/shared-queue.ts";
 import { Turns } from "../storage/turns.ts";
 import { TableStore } from "../storage/writer.ts";
 import { collectIfGrown } from "./memory-release.ts";
@@ -34,10 +35,10 @@ const WAIT_MS = 100;
 const post = (message: FromWriter) => self.postMessage(message);
 
 self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
-  const { memory, port, syncDelayMs, queryThreads, ...settings } = data;
+  const { memory, commands, answers, port, syncDelayMs, queryThreads, ...settings } = data;
   const heap = new SharedHeap(memory);
   shareKernels(heap);
-  const pool = new SharedPool(heap), publications = new Publications();
+  const pool = new SharedPool(heap), publications = new Publications(new SharedQueue(answers, port));
   let store: TableStore;
   try {
     store = new TableStore({
@@ -59,17 +60,27 @@ self.onmessage = ({ data }: MessageEvent<WriterStart>) => {
     return;
   }
   post({ kind: "ready", report: store.report });
-  run(store, publications, heap, port);
+  run(store, publications, heap, new SharedQueue(commands, port));
 };
 
-/** Posts publications: the last one of a turn together with its answers, as each message costs main a turn of its event loop. */
+/** How often a full queue is looked at until main has taken messages. */
+const FULL_MS = 1;
+/** A word that never changes. */
+const NEVER = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+
+/** Sends publications: the last one of a turn together with its answers. */
 class Publications {
   private isTurn = false;
   private held: Publication | undefined;
 
+  constructor(private readonly queue: SharedQueue) {}
+
   add(publication: Publication): void {
-    if (!this.isTurn) return post({ kind: "publication", publication });
-    if (this.held !== undefined) post({ kind: "publication", publication: this.held });
+    if (!this.isTurn) {
+      this.send({ publication });
+      return post({ kind: "published" });
+    }
+    if (this.held !== undefined) this.send({ publication: this.held });
     this.held = publication;
   }
 
@@ -78,16 +89,23 @@ class Publications {
     this.isTurn = true;
     const answers = turn();
     this.isTurn = false;
-    post({ kind: "answers", answers, publication: this.held });
+    this.send({ publication: this.held, answers });
     this.held = undefined;
+    this.queue.wake();
+  }
+
+  private send(message: Answers): void {
+    if (this.queue.send(packAnswer(message))) return;
+    post({ kind: "published" });
+    while (!this.queue.flush()) Atomics.wait(NEVER, 0, 0, FULL_MS);
   }
 }
 
-function run(store: TableStore, publications: Publications, heap: SharedHeap, port: MessagePort): void {
+function run(store: TableStore, publications: Publications, heap: SharedHeap, commands: SharedQueue): void {
   const turns = new Turns();
   for (;;) {
     const seen = Atomics.load(heap.i32, SHARED_WORD.writerWake);
-    for (let got = receive(port); got !== undefined; got = receive(port)) {
+    for (let got = receive(commands); got !== undefined; got = receive(commands)) {
       if (got.command.kind === "crash") throw new Error(`simulated crash: ${got.command.text}`);
       turns.add(got);
     }
@@ -122,7 +140,7 @@ function helpersOf(heap: SharedHeap, { mailboxes, count }: QueryThreads) {
   };
 }
 
-function receive(port: MessagePort): Envelope | undefined {
-  const got = receiveMessageOnPort(port as unknown as Parameters<typeof receiveMessageOnPort>[0]);
-  return got === undefined ? undefined : unpack(got.message as ArrayBuffer[]) as Envelope;
+function receive(commands: SharedQueue): Envelope | undefined {
+  const buffers = commands.receive();
+  return buffers && unpackCommand(buffers);
 }
