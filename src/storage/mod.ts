@@ -6,14 +6,7 @@
  */
 import { ConfigError, SqlError, SQLSTATE } from "../errors.ts";
 import { CatalogueMirror } from "./catalogue.ts";
-import {
-  answer,
-  type Envelope,
-  type FromWriter,
-  type QueryThreads,
-  WriterClient,
-  type WriterPort,
-} from "./client.ts";
+import { answer, type Envelope, type FromWriter, type QueryThreads, WriterClient, type WriterPort } from "./client.ts";
 import { fromPlainError } from "./commands.ts";
 import type { StorageWriter } from "./contract.ts";
 import { type Files, realFiles } from "./files.ts";

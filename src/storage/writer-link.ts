@@ -90,4 +90,3 @@ export class WriterLink implements WriterPort {
     this.channel.port1.close();
   }
 }
-
