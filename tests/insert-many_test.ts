@@ -134,3 +134,40 @@ Deno.test("a table without partitions accepts rows in the order of time, whichev
   assert.deepEqual((await server.exec("select x from n")).dataset, [[1], [4], [5], [6], [9]]);
   await client.end();
 });
+
+Deno.test("a transaction knows the order of its own rows in a table without partitions, after savepoints and INSERT … SELECT, too", async () => {
+  await using server = await startServer();
+  const client = pgClient(server);
+  client.on("error", () => {});
+  await client.connect();
+  await client.query("create table n (ts timestamp, x long) timestamp(ts)");
+  const older = { message: /^the row is older than the table's last row/ };
+  const day = (k: number) => `2024-01-0${k}T00:00:00.000000Z`;
+  const insert = (k: number, columns = "(ts, x)") =>
+    client.query(`insert into n ${columns} values (${columns === "(ts, x)" ? "$1, $2" : "$2, $1"})`, [day(k), k]);
+  const refused = async (k: number, columns?: string) => {
+    await client.query("savepoint refused");
+    await assert.rejects(insert(k, columns), older);
+    await client.query("rollback to savepoint refused");
+  };
+  await insert(2);
+  await client.query("begin");
+  await refused(1);
+  await insert(3);
+  await insert(4, "(x, ts)");
+  await refused(3);
+  await client.query("savepoint s");
+  await insert(6);
+  await client.query("rollback to savepoint s");
+  await insert(5);
+  await refused(4, "(x, ts)");
+  await client.query(`insert into n select '${day(7)}'::timestamp, x + 6 from long_sequence(1)`);
+  await refused(6);
+  await insert(8);
+  assert.deepEqual((await client.query("select x from n")).rows.map(({ x }) => Number(x)), [2, 3, 4, 5, 7, 8]);
+  await refused(7);
+  await insert(9);
+  await client.query("commit");
+  assert.deepEqual((await server.exec("select x from n")).dataset, [[2], [3], [4], [5], [7], [8], [9]]);
+  await client.end();
+});

@@ -214,16 +214,18 @@ export class RowChanges {
     if (rows === undefined) return this.appendQuery(target, types);
     const time = columnIds.indexOf(table.schema.timestampId), { timesAt } = target;
     if (time >= 0) { for (const row of rows) checkTime(row[time]!); }
+    let last: bigint | undefined;
     if (timesAt !== undefined) {
-      const shown = this.transaction?.show([tableId]);
-      if (shown !== undefined) return shown.then(() => this.append(target));
-      const order = new RowOrder(timesAt, table.timestampMax);
+      const before = this.transaction === undefined ? table.timestampMax : this.transaction.latestTime(table);
+      if (before === undefined) return this.transaction!.show([tableId])!.then(() => this.append(target));
+      const order = new RowOrder(timesAt, before);
       for (const row of rows) order.check(row[time] as bigint);
+      last = rows.at(-1)![time] as bigint;
     }
     this.countWritten(rows.length);
     const adding = this.transaction === undefined
       ? this.core.appendRows(new RowsToAdd(tableId, columnIds, types, rows))
-      : this.transaction.appendRows(tableId, columnIds, types, rows);
+      : this.transaction.appendRows(tableId, columnIds, types, rows, last);
     return adding === undefined ? rows.length : adding.then(() => rows.length);
   }
 

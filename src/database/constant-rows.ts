@@ -55,6 +55,8 @@ function fits(type: string, target: string): boolean {
 export class RowsToAdd {
   /** Number of the last change that added rows. */
   ordinal = 0;
+  /** The time of the last row, if it is known. */
+  latest: bigint | undefined;
 
   /** `rows`: they belong to it from now on. */
   constructor(

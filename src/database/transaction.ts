@@ -4,7 +4,7 @@
  */
 import { SqlError, SQLSTATE } from "../errors.ts";
 import { type AppendBatch, type Catalogue, type Change, checkBatch, type OrderedChange } from "../storage/mod.ts";
-import type { RowBatch, StorageTransaction, TableRows } from "../storage/contract.ts";
+import type { RowBatch, StorageTransaction, TableRows, TableSnapshot } from "../storage/contract.ts";
 import { type ConstantRow, RowsToAdd } from "./constant-rows.ts";
 import type { Core } from "./core.ts";
 import type { StatementCache } from "./statements.ts";
@@ -20,6 +20,8 @@ interface Added {
   ordinal: number;
   tableId: number;
   batch: RowBatch;
+  /** The time of the last row, if it is known. */
+  latest?: bigint;
 }
 
 export class Transaction {
@@ -75,12 +77,16 @@ export class Transaction {
     await this.added(tableId, bytes);
   }
 
-  /** Adds constant rows to a table. `types`: of the columns. Synchronous, unless many rows have to be sent to the writer. */
+  /**
+   * Adds constant rows to a table. `types`: of the columns. `latest`: the time of the last row, in a table whose rows are in the order of
+   * time. Synchronous, unless many rows have to be sent to the writer.
+   */
   appendRows(
     tableId: number,
     columnIds: readonly number[],
     types: readonly string[],
     rows: readonly ConstantRow[],
+    latest?: bigint,
   ): Promise<void> | undefined {
     if (!this.growing?.isOf(tableId, columnIds)) {
       this.settle();
@@ -88,6 +94,7 @@ export class Transaction {
     }
     this.growing.add(rows);
     this.growing.ordinal = ++this.ordinal;
+    this.growing.latest = latest;
     if (this.growing.rows.length >= BATCH_ROWS) this.settle();
     let bytes = 0;
     for (const row of rows) {
@@ -105,6 +112,16 @@ export class Transaction {
     return this.pendingBytes > PENDING_BYTES_MAX ? this.show("all") : undefined;
   }
 
+  /**
+   * The time of the last row of a table whose rows are in the order of time, with those that the writer does not know of; null if there is none,
+   * undefined if they have to be shown to tell.
+   */
+  latestTime({ schema: { id }, timestampMax }: TableSnapshot): bigint | null | undefined {
+    if (!this.pendingIds.has(id)) return timestampMax;
+    if (this.growing?.tableId === id) return this.growing.latest;
+    return this.pending.findLast(({ tableId }) => tableId === id)?.latest;
+  }
+
   /** True if it has rows that the writer does not know of. */
   get hasPendingRows(): boolean {
     return this.pendingIds.size > 0;
@@ -115,7 +132,8 @@ export class Transaction {
     const { growing } = this;
     this.growing = undefined;
     if (growing === undefined) return;
-    this.pending.push({ ordinal: growing.ordinal, tableId: growing.tableId, batch: growing.batch() });
+    const { ordinal, tableId, latest } = growing;
+    this.pending.push({ ordinal, tableId, batch: growing.batch(), latest });
   }
 
   /** Makes any other change. `definesTable`: statements must be bound again. Returns the id of a new table. */
