@@ -2,7 +2,7 @@
  * Evaluates constant expressions while a statement is bound or planned, with the same result as the engine over rows.
  */
 import { type Constant, ConstantCalls, type ConstantContext } from "../../engine/mod.ts";
-import { layoutOf, typeOf } from "../../types/mod.ts";
+import { layoutOf, typeOf, type Value } from "../../types/mod.ts";
 import { registry } from "../functions/mod.ts";
 import type { Expr } from "../plan.ts";
 
@@ -56,8 +56,24 @@ function evaluateExpr(expr: Expr, context: EvaluationContext): Constant | undefi
 }
 
 function worked(expr: Expr, context: EvaluationContext): Constant {
+  const value = plainValue(expr, context);
+  if (value !== undefined) return { kind: "constant", value, type: expr.type };
   calls ??= new ConstantCalls(registry);
   return { kind: "constant", value: calls.valueOf(expr, context), type: expr.type };
+}
+
+/** The value of the calls that most INSERTs have, which need no kernel: the clock, and texts as symbols. */
+function plainValue(expr: Expr, { nowMicros }: EvaluationContext): Value | undefined {
+  if (expr.kind !== "call") return undefined;
+  switch (expr.function) {
+    case "now()":
+      return nowMicros;
+    case "cast_SYMBOL_TEXT(STRING)":
+    case "cast_SYMBOL_TEXT(VARCHAR)": {
+      const [text] = expr.args;
+      return text!.kind === "constant" ? text!.value : undefined;
+    }
+  }
 }
 
 /** True if the call can be evaluated before the statement runs. Codes of symbols need a dictionary. */
