@@ -164,7 +164,14 @@ Deno.test("a transaction knows the order of its own rows in a table without part
   await client.query(`insert into n select '${day(7)}'::timestamp, x + 6 from long_sequence(1)`);
   await refused(6);
   await insert(8);
-  assert.deepEqual((await client.query("select x from n")).rows.map(({ x }) => Number(x)), [2, 3, 4, 5, 7, 8]);
+  assert.deepEqual((await client.query("select x from n")).rows.map(({ x }: { x: string }) => Number(x)), [
+    2,
+    3,
+    4,
+    5,
+    7,
+    8,
+  ]);
   await refused(7);
   await insert(9);
   await client.query("commit");
