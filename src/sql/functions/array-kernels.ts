@@ -410,7 +410,9 @@ export function sliceKernel(memory: Memory, dimensions: number, indexCount: numb
               load(columns[indexCount + 1]);
               known();
               place(code, index, length);
-              code.tee(last).get(length).get(last).get(length).op("i64.lt_s").op("select").set(last);
+              code.tee(last).get(length).get(last).get(length).op("i64.lt_s").op("select");
+              // Far before the first element, the difference below would wrap around.
+              code.tee(last).i64(0n).get(last).i64(0n).op("i64.gt_s").op("select").set(last);
             } else code.get(length).set(last);
             load(columns[indexCount]);
             known();

@@ -37,7 +37,9 @@ const likeArrays = (others: readonly (Grid | undefined)[]) =>
 const numbers = () => Array.from({ length: ROWS }, element);
 const integers = (): number[] => Array.from({ length: ROWS }, () => random(7) === 0 ? NULL_I32 : random(13) - 6);
 /** Subscripts: 0 is no element. */
-const longs = (): bigint[] => Array.from({ length: ROWS }, () => random(7) === 0 ? NULL_I64 : BigInt(random(9) - 4));
+const EXTREMES = [NULL_I64, NULL_I64 + 1n, 2n ** 32n, 2n ** 63n - 1n];
+const longs = (): bigint[] =>
+  Array.from({ length: ROWS }, () => random(7) === 0 ? EXTREMES[random(EXTREMES.length)]! : BigInt(random(9) - 4));
 
 const isGrid = (value: Value): value is Grid => typeof value === "object";
 
