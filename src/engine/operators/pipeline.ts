@@ -1,6 +1,6 @@
 /** Executes scan, filters and projections together, as the physical pass has combined them. */
 import type { Column, ScanNode } from "../../sql/plan.ts";
-import type { ScanSource } from "../../storage/contract.ts";
+import type { RowRange, ScanSource } from "../../storage/contract.ts";
 import { typeOf } from "../../types/mod.ts";
 import { Workspace } from "../columns.ts";
 import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
@@ -16,8 +16,8 @@ import type { JoinBase, PipelineBase, RowReader } from "./base-plan.ts";
 import type { Lookup, Morsel } from "./morsel.ts";
 import { morselsOf } from "./morsels.ts";
 
-/** Rows of the first batch of a scan that is read backwards. Each following one has more. */
-const FIRST_RUN_ROWS = 1_024;
+/** Rows of the first batch of a scan that is read in steps. Each following one has more. Functions make no kernels for so few. */
+const FIRST_RUN_ROWS = 512;
 
 export class Pipeline implements Operator {
   readonly columns: readonly Column[];
@@ -30,9 +30,9 @@ export class Pipeline implements Operator {
   private joined?: RowReader;
   private morsels?: Morsel[];
   private position = 0;
-  /** Of a morsel whose rows are not all read: the end of the others. */
-  private end: number | undefined;
-  /** Most rows of the next batch that is read backwards. */
+  /** The rows of the present morsel that are not read, if there are any. */
+  private left?: RowRange;
+  /** Most rows of the next step. */
   private runRows = FIRST_RUN_ROWS;
   private reverser?: Reverser;
 
@@ -41,6 +41,7 @@ export class Pipeline implements Operator {
     private reading: Reading,
     private readonly context: QueryContext,
     public rowsAtMost?: number,
+    private readonly inSteps = false,
   ) {
     this.columns = reading.columns;
   }
@@ -93,29 +94,34 @@ export class Pipeline implements Operator {
       if (node.reverse) this.morsels.reverse();
       this.reader ??= new ScanReader(node, this.neededColumns(), this.context);
     }
-    const morsel = this.morsels[this.position];
-    if (morsel === undefined) return undefined;
-    if (morsel.lookup !== undefined) return this.nextLookedUp(morsel.lookup, node, source, counter);
+    const whole = this.morsels[this.position];
+    if (whole === undefined) return undefined;
+    if (whole.lookup !== undefined) return this.nextLookedUp(whole.lookup, node, source, counter);
+    const morsel = this.nextRows(whole, node.reverse === true);
     const options = { operator: "scan", expectedRows: source.rowCount, rowIdColumn: rowIds };
     const selected = node.reverse ? undefined : this.selectedOf(node).read(morsel);
     if (selected !== undefined) {
-      this.position++;
       if (counter !== undefined) this.context.analysis?.countTaken(counter, selected.end);
       if (selected.end === 0) return { rowCount: 0, columns: [] };
       return this.kernels(options).run({ rowCount: selected.end, columns: selected.columns });
     }
-    const end = this.end ?? morsel.end, isAgain = this.end !== undefined;
-    // Often only some of the newest rows are wanted.
-    const start = node.reverse ? Math.max(morsel.start, end - this.runRows) : morsel.start;
-    this.end = start === morsel.start ? undefined : start;
-    if (this.end === undefined) this.position++;
-    this.runRows = Math.min(MORSEL_ROWS, 4 * this.runRows);
-    const columns = this.reader!.open(morsel.segment, { from: start, to: end }, { start, isAgain });
+    const { start, end } = morsel, columns = this.reader!.open(morsel.segment, { from: start, to: end }, { start });
     const rowCount = end - start;
     if (counter !== undefined) this.context.analysis?.countTaken(counter, rowCount);
     const rowBase = rowIds === undefined ? 0n : this.reader!.rowBase(morsel.segment) + BigInt(start);
     const batch = this.kernels(options).run({ rowCount, columns, rowBase } as Batch);
     return node.reverse ? this.reversed(batch) : batch;
+  }
+
+  /** The next rows of a morsel. Under a limit often only some of the first rows are wanted, or of the newest. */
+  private nextRows(whole: Morsel, isReverse: boolean): Morsel {
+    const { from, to } = this.left ?? { from: whole.start, to: whole.end };
+    const rowCount = this.inSteps || isReverse ? Math.min(to - from, this.runRows) : to - from;
+    const start = isReverse ? to - rowCount : from, end = start + rowCount;
+    this.left = rowCount === to - from ? undefined : isReverse ? { from, to: start } : { from: end, to };
+    if (this.left === undefined) this.position++;
+    this.runRows = Math.min(MORSEL_ROWS, 4 * this.runRows);
+    return { ...whole, start, end };
   }
 
   private selectedOf(node: ScanNode): SelectedRows {
@@ -147,7 +153,7 @@ export class Pipeline implements Operator {
     this.joined = undefined;
     if (!rewindBase(base, joined)) return false;
     this.position = 0;
-    this.end = undefined;
+    this.left = undefined;
     this.runRows = FIRST_RUN_ROWS;
     this.reader?.rewind();
     this.selected?.restart();

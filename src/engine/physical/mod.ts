@@ -48,8 +48,9 @@ export function physicalPlan(plan: Plan, facts: PlanFacts): PhysicalPlan {
         return { operator: "latest", id, node, way, fused, inputs } satisfies PhysicalLatest;
       }
       case "limit": {
-        const { way, input } = limitOver(node, facts);
-        return { operator: "limit", id, node, way, fused: [], inputs: [choose(input)] };
+        const { way, input } = limitOver(node, facts), below = choose(input);
+        const inputs = [below.operator === "pipeline" ? { ...below, inSteps: true } : below];
+        return { operator: "limit", id, node, way, fused: [], inputs };
       }
       case "window":
         return { operator: "window", id, node, way: windowWay(node, facts), fused: [], inputs: [choose(node.input)] };

@@ -83,6 +83,8 @@ export interface PhysicalPipeline extends PhysicalBase {
   reading: Reading;
   /** Upper bound of the number of rows, if it is known and no filter follows. */
   rowsAtMost?: number;
+  /** A limit reads it: the first batches have few rows. */
+  inSteps?: boolean;
 }
 
 /** One aggregate with a kernel form, over the columns of a base. */
