@@ -10,10 +10,29 @@ import { arrayDimensions, decimalOf, geohashBits } from "../../types/wide.ts";
 import { ByteSink } from "./sink.ts";
 import { formsOf } from "./types.ts";
 
-/** The value of a row, or null. */
+/** The value of a row, or null, as the library's writer expects it. */
 type Reader = (row: number) => unknown;
 
-interface ParquetType {
+/** How the values are in memory, and which of them is null. All but `other` are flat columns. */
+export type Stored =
+  | { kind: "number"; view: NumberView; isNull?: NullNumber }
+  /** Numbers of several words, least significant first. They are bytes in the file, reversed or not. Null: `NULL_LONG` in all words. */
+  | { kind: "words"; isReversed: boolean }
+  /** Pairs of address and length. Null: a negative length. */
+  | { kind: "text" }
+  /** Places in a dictionary of such pairs. Null: a negative one. */
+  | { kind: "symbol" }
+  | OtherStored;
+
+export interface OtherStored {
+  kind: "other";
+  reader(heap: SharedHeap, vector: Vector): Reader;
+}
+
+export type NumberView = "i8" | "i16" | "u16" | "i32" | "i64" | "f32" | "f64";
+export type NullNumber = "zero" | "least" | "notFinite";
+
+export interface ParquetType {
   /** The stored type and its logical type. */
   element: Omit<SchemaElement, "name" | "repetition_type">;
   /** False if the type has no null. */
@@ -22,46 +41,10 @@ interface ParquetType {
   dimensions?: number;
   /** QuestDB's number of the type. */
   code: number;
-  /** Returns values as the writer expects them for `physical`. */
-  reader(heap: SharedHeap, vector: Vector): Reader;
+  stored: Stored;
 }
 
-const NULL_LONG = -9223372036854775808n;
-
-const long = (heap: SharedHeap, { address }: Vector): Reader => (row) => {
-  const value = heap.i64[address / 8 + row];
-  return value === NULL_LONG ? null : value;
-};
-
-const finite = (value: number) => Number.isFinite(value) ? value : null;
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-
-function utf8(heap: SharedHeap, address: number, length: number): string {
-  return decoder.decode(heap.u8.slice(address, address + length));
-}
-
-const RECENT_TEXTS = 1024, RECENT_BYTES_MAX = 32;
-
-/** ASCII texts by a hash of their bytes, because decoding a short one takes longer than comparing it. */
-class RecentTexts {
-  private readonly texts: string[] = new Array(RECENT_TEXTS).fill("");
-
-  at(heap: SharedHeap, address: number, length: number): string {
-    if (length > RECENT_BYTES_MAX) return utf8(heap, address, length);
-    const { u8 } = heap;
-    let hash = length;
-    for (let k = address; k < address + length; k++) hash = Math.imul(hash ^ u8[k], 0x01000193);
-    const place = (hash ^ (hash >>> 15)) & (RECENT_TEXTS - 1), known = this.texts[place];
-    if (known.length === length) {
-      let same = 0;
-      while (same < length && known.charCodeAt(same) === u8[address + same]) same++;
-      if (same === length) return known;
-    }
-    const text = utf8(heap, address, length);
-    if (text.length === length) this.texts[place] = text; // it is ASCII
-    return text;
-  }
-}
+const LONG: Stored = { kind: "number", view: "i64", isNull: "least" };
 
 const STRING: ParquetType["element"] = {
   type: "BYTE_ARRAY",
@@ -70,37 +53,10 @@ const STRING: ParquetType["element"] = {
 };
 
 function text(code: number): ParquetType {
-  return {
-    element: STRING,
-    optional: true,
-    code,
-    reader: (heap, vector) => {
-      const recent = new RecentTexts();
-      return (row) => {
-        const pair = vector.address / 4 + 2 * row;
-        return heap.i32[pair + 1] < 0 ? null : recent.at(heap, heap.u32[pair], heap.i32[pair + 1]);
-      };
-    },
-  };
+  return { element: STRING, optional: true, code, stored: { kind: "text" } };
 }
 
 const VARCHAR_CODE = 26;
-
-const symbol: ParquetType = {
-  element: STRING,
-  optional: true,
-  code: VARCHAR_CODE,
-  reader(heap, vector) {
-    const entries = (vector.dictionary?.entries ?? 0) / 4;
-    const known: string[] = [];
-    return (row) => {
-      const code = heap.i32[vector.address / 4 + row];
-      return code < 0
-        ? null
-        : known[code] ??= utf8(heap, heap.u32[entries + 2 * code], heap.i32[entries + 2 * code + 1]);
-    };
-  },
-};
 
 type Integer = "INT_8" | "INT_16" | "INT_32" | "INT_64" | "UINT_16" | "UINT_32";
 
@@ -127,53 +83,50 @@ const TYPES: Record<string, ParquetType> = {
     element: { type: "BOOLEAN" },
     optional: false,
     code: 1,
-    reader: (heap, { address }) => (row) => heap.i8[address + row] !== 0,
+    stored: { kind: "number", view: "i8" },
   },
   BYTE: {
     element: integer("INT_8"),
     optional: false,
     code: 2,
-    reader: (heap, { address }) => (row) => heap.i8[address + row],
+    stored: { kind: "number", view: "i8" },
   },
   SHORT: {
     element: integer("INT_16"),
     optional: false,
     code: 3,
-    reader: (heap, { address }) => (row) => heap.i16[address / 2 + row],
+    stored: { kind: "number", view: "i16" },
   },
   /** The UTF-16 code unit. */
   CHAR: {
     element: integer("UINT_16"),
     optional: true,
     code: 4,
-    reader: (heap, { address }) => (row) => heap.u16[address / 2 + row] || null,
+    stored: { kind: "number", view: "u16", isNull: "zero" },
   },
   INT: {
     element: { type: "INT32" },
     optional: true,
     code: 5,
-    reader: (heap, { address }) => (row) => {
-      const value = heap.i32[address / 4 + row];
-      return value === -2147483648 ? null : value;
-    },
+    stored: { kind: "number", view: "i32", isNull: "least" },
   },
-  LONG: { element: { type: "INT64" }, optional: true, code: 6, reader: long },
+  LONG: { element: { type: "INT64" }, optional: true, code: 6, stored: LONG },
   FLOAT: {
     element: { type: "FLOAT" },
     optional: true,
     code: 9,
-    reader: (heap, { address }) => (row) => finite(heap.f32[address / 4 + row]),
+    stored: { kind: "number", view: "f32", isNull: "notFinite" },
   },
   DOUBLE: {
     element: { type: "DOUBLE" },
     optional: true,
     code: 10,
-    reader: (heap, { address }) => (row) => finite(heap.f64[address / 8 + row]),
+    stored: { kind: "number", view: "f64", isNull: "notFinite" },
   },
-  DATE: { element: instant("MILLIS"), optional: true, code: 7, reader: long },
-  TIMESTAMP: { element: instant("MICROS"), optional: true, code: 8, reader: long },
-  TIMESTAMP_NS: { element: instant("NANOS"), optional: true, code: 8 | (1 << 18), reader: long },
-  SYMBOL: symbol,
+  DATE: { element: instant("MILLIS"), optional: true, code: 7, stored: LONG },
+  TIMESTAMP: { element: instant("MICROS"), optional: true, code: 8, stored: LONG },
+  TIMESTAMP_NS: { element: instant("NANOS"), optional: true, code: 8 | (1 << 18), stored: LONG },
+  SYMBOL: { element: STRING, optional: true, code: VARCHAR_CODE, stored: { kind: "symbol" } },
   SYMBOL_TEXT: text(VARCHAR_CODE),
   STRING: text(11),
   VARCHAR: text(VARCHAR_CODE),
@@ -182,44 +135,30 @@ const TYPES: Record<string, ParquetType> = {
     element: { type: "FIXED_LEN_BYTE_ARRAY", type_length: 16, logical_type: { type: "UUID" } },
     optional: true,
     code: 19,
-    reader: wideReader(16, true),
+    stored: { kind: "words", isReversed: true },
   },
   /** The address as a number. */
   IPv4: {
     element: integer("UINT_32"),
     optional: true,
     code: 25,
-    reader: (heap, { address }) => (row) => heap.i32[address / 4 + row] || null,
+    stored: { kind: "number", view: "i32", isNull: "zero" },
   },
   LONG256: {
     element: { type: "FIXED_LEN_BYTE_ARRAY", type_length: 32 },
     optional: true,
     code: 13,
-    reader: wideReader(32, false),
+    stored: { kind: "words", isReversed: false },
   },
   BINARY: {
     element: { type: "BYTE_ARRAY" },
     optional: true,
     code: 18,
-    reader: (heap, { address }) => (row) => {
-      const pair = address / 4 + 2 * row, at = heap.u32[pair], length = heap.i32[pair + 1];
-      return length < 0 ? null : heap.u8.slice(at, at + length);
-    },
+    stored: { kind: "text" },
   },
 };
 
-/** Returns the bytes of a value of two or four words, least significant first, or reversed. */
-function wideReader(width: number, isReversed: boolean): ParquetType["reader"] {
-  return (heap, { address }) => (row) => {
-    let isNull = true;
-    for (let word = 0; word < width / 8; word++) {
-      if (heap.i64[(address + row * width) / 8 + word] !== NULL_LONG) isNull = false;
-    }
-    if (isNull) return null;
-    const bytes = heap.u8.slice(address + row * width, address + (row + 1) * width);
-    return isReversed ? bytes.reverse() : bytes;
-  };
-}
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Types without a counterpart are written as their CSV text. */
 function asText(type: string): ParquetType {
@@ -228,14 +167,17 @@ function asText(type: string): ParquetType {
     element: STRING,
     optional: true,
     code: VARCHAR_CODE,
-    reader(heap, vector) {
-      const sink = new ByteSink(forms.maxBytes + 64);
-      const writer = forms.text.writer!(heap, sink, "none");
-      writer.bind(vector);
-      return (row) => {
-        const end = writer.write(row, 0);
-        return end < 0 ? null : decoder.decode(sink.bytes.subarray(0, end));
-      };
+    stored: {
+      kind: "other",
+      reader(heap, vector) {
+        const sink = new ByteSink(forms.maxBytes + 64);
+        const writer = forms.text.writer!(heap, sink, "none");
+        writer.bind(vector);
+        return (row) => {
+          const end = writer.write(row, 0);
+          return end < 0 ? null : decoder.decode(sink.bytes.subarray(0, end));
+        };
+      },
     },
   };
 }
@@ -251,35 +193,19 @@ function decimalType(precision: number, scale: number): ParquetType {
   // Type codes from 28, DECIMAL of one byte, to 33, of 32 bytes.
   const size = [2, 4, 9, 18, 38].findIndex((digits) => precision <= digits);
   const code = (28 + (size < 0 ? 5 : size)) | (precision << 8) | (scale << 18);
-  if (precision <= 9) {
-    const reader: ParquetType["reader"] = (heap, vector) => {
-      const read = long(heap, vector);
-      return (row) => {
-        const value = read(row);
-        return value === null ? null : Number(value);
-      };
-    };
-    return { element: { type: "INT32", ...meaning }, optional: true, code, reader };
+  if (precision <= 18) {
+    return { element: { type: precision <= 9 ? "INT32" : "INT64", ...meaning }, optional: true, code, stored: LONG };
   }
-  if (precision <= 18) return { element: { type: "INT64", ...meaning }, optional: true, code, reader: long };
   const width = precision <= 38 ? 16 : 32;
   const element = { type: "FIXED_LEN_BYTE_ARRAY", type_length: width, ...meaning } as const;
-  return { element, optional: true, code, reader: wideReader(width, true) };
+  return { element, optional: true, code, stored: { kind: "words", isReversed: true } };
 }
 
 /** A number of the smallest size that fits the bits. */
 function geohashType(bits: number): ParquetType {
   const name = bits < 8 ? "INT_8" : bits < 16 ? "INT_16" : bits < 32 ? "INT_32" : "INT_64";
   const code = (bits < 8 ? 14 : bits < 16 ? 15 : bits < 32 ? 16 : 17) | (bits << 8) | (1 << 16);
-  const reader: ParquetType["reader"] = (heap, vector) => {
-    const read = long(heap, vector);
-    if (name === "INT_64") return read;
-    return (row) => {
-      const value = read(row);
-      return value === null ? null : Number(value);
-    };
-  };
-  return { element: integer(name), optional: true, code, reader };
+  return { element: integer(name), optional: true, code, stored: LONG };
 }
 
 /** Nested lists of DOUBLE; null is NaN. */
@@ -289,19 +215,22 @@ function arrayType(dimensions: number): ParquetType {
     optional: true,
     dimensions,
     code: 27 | (10 << 8) | ((dimensions - 1) << 14),
-    reader: (heap, { address }) => (row) => {
-      const pair = address / 4 + 2 * row, start = heap.u32[pair], length = heap.i32[pair + 1];
-      if (length < 0) return null;
-      const view = new DataView(heap.u8.slice(start, start + length).buffer);
-      let at = 4 + 4 * dimensions;
-      const list = (depth: number): unknown[] =>
-        Array.from({ length: view.getUint32(4 + 4 * depth, true) }, () => {
-          if (depth < dimensions - 1) return list(depth + 1);
-          const value = view.getFloat64(at, true);
-          at += 8;
-          return Number.isNaN(value) ? null : value;
-        });
-      return list(0);
+    stored: {
+      kind: "other",
+      reader: (heap, { address }) => (row) => {
+        const pair = address / 4 + 2 * row, start = heap.u32[pair], length = heap.i32[pair + 1];
+        if (length < 0) return null;
+        const view = new DataView(heap.u8.slice(start, start + length).buffer);
+        let at = 4 + 4 * dimensions;
+        const list = (depth: number): unknown[] =>
+          Array.from({ length: view.getUint32(4 + 4 * depth, true) }, () => {
+            if (depth < dimensions - 1) return list(depth + 1);
+            const value = view.getFloat64(at, true);
+            at += 8;
+            return Number.isNaN(value) ? null : value;
+          });
+        return list(0);
+      },
     },
   };
 }
@@ -324,8 +253,8 @@ export function parquetSchemaOf(columns: readonly ResultColumn[]): SchemaElement
 }
 
 /**
- * The schema by which pages are written: values are already in their stored form, so that the writer converts only
- * texts.
+ * The schema by which the library writes pages: values are already in their stored form, so that its writer converts
+ * only texts.
  */
 export function physicalSchemaOf(columns: readonly ResultColumn[]): SchemaElement[] {
   return parquetSchemaOf(columns).map(({ name, type, type_length, repetition_type, num_children, converted_type }) => ({

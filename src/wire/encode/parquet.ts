@@ -7,27 +7,29 @@
  * Offsets in a description are relative to the start of the group's bytes.
  */
 import type { RowGroup } from "hyparquet";
-import { ByteWriter, type ColumnSource, ParquetWriter } from "hyparquet-writer";
+import { ByteWriter, ParquetWriter } from "hyparquet-writer";
+import { snappyCompress } from "hyparquet-writer/src/snappy.js";
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
 import type { Encoding, ResultColumn } from "../../api.ts";
 import { joinedBytes } from "../../bytes.ts";
+import type { Vector } from "../../engine/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import type { Encoder } from "./encoder.ts";
 import { lz4Compress } from "./lz4.ts";
-import { parquetSchemaOf, parquetType, physicalSchemaOf, questdbMetadata } from "./parquet-types.ts";
+import { encodeColumn, type EncodedColumn, isFlat, type PageOptions } from "./parquet-column.ts";
+import { type OtherStored, parquetSchemaOf, parquetType, physicalSchemaOf, questdbMetadata } from "./parquet-types.ts";
 
 export type ParquetEncoding = Extract<Encoding, { name: "parquet" }>;
 
 /** "PAR1", before the first group. */
 const MAGIC = new TextEncoder().encode("PAR1");
 
+type Compress = PageOptions["compress"];
+
 /** Compressors by codec name. Without a level, the library's default applies. */
-const COMPRESSORS: Record<
-  ParquetEncoding["codec"],
-  ((level: number | undefined) => (input: Uint8Array) => Uint8Array) | undefined
-> = {
-  UNCOMPRESSED: undefined,
-  SNAPPY: undefined, // built into the writer
+const COMPRESSORS: Record<ParquetEncoding["codec"], (level: number | undefined) => Compress> = {
+  UNCOMPRESSED: () => (input) => input,
+  SNAPPY: () => snappyCompress,
   LZ4_RAW: () => lz4Compress,
   GZIP: (level) => (input) => gzipSync(input, { level }),
   BROTLI: (level) => (input) =>
@@ -36,56 +38,69 @@ const COMPRESSORS: Record<
     zstdCompressSync(input, level === undefined ? {} : { params: { [constants.ZSTD_c_compressionLevel]: level } }),
 };
 
+const PAGE_SIZE_BYTES = 1 << 20;
+
 export function createParquetEncoder(
   encoding: ParquetEncoding,
   columns: readonly ResultColumn[],
   heap: SharedHeap,
 ): Encoder {
-  const schema = physicalSchemaOf(columns);
   const types = columns.map(({ type }) => parquetType(type));
-  const compressor = COMPRESSORS[encoding.codec]?.(encoding.level);
-  const compressors = compressor && { [encoding.codec]: compressor };
+  const options: PageOptions = {
+    codec: encoding.codec,
+    compress: COMPRESSORS[encoding.codec](encoding.level),
+    pageSizeBytes: encoding.pageSizeBytes ?? PAGE_SIZE_BYTES,
+  };
   const encode: Encoder["encode"] = (batch, firstRow, rowCount) => {
-    const writer = new ByteWriter(rowCount * columns.length * 8 + 1024);
-    const file = new ParquetWriter({ writer, schema, codec: encoding.codec, compressors, statistics: false });
-    const values = new ColumnValues();
-    const columnData = columns.map(({ name }, index) =>
-      values.column(name, () => {
-        const read = types[index].reader(heap, batch.columns[index]);
-        return Array.from({ length: rowCount }, (_, row) => read(firstRow + row));
-      })
-    );
-    file.write({ columnData, rowGroupSize: rowCount, pageSize: encoding.pageSizeBytes });
-    moveOffsets(file.row_groups[0], -MAGIC.length);
-    const description = new TextEncoder().encode(JSON.stringify(file.row_groups[0], bigintsAsNumbers));
-    const body = writer.getBytes().subarray(MAGIC.length);
-    const chunk = new Uint8Array(4 + description.length + body.length);
-    new DataView(chunk.buffer).setUint32(0, description.length, true);
-    chunk.set(description, 4);
-    chunk.set(body, 4 + description.length);
-    return chunk;
+    const parts: Uint8Array[] = [];
+    const group: RowGroup = { columns: [], total_byte_size: 0n, num_rows: BigInt(rowCount), total_compressed_size: 0n };
+    columns.forEach((column, index) => {
+      const type = types[index], vector = batch.columns[index];
+      const encoded = isFlat(type)
+        ? encodeColumn(heap, column.name, type, vector, firstRow, rowCount, options)
+        : encodeByLibrary(heap, column, type.stored as OtherStored, vector, firstRow, rowCount, options);
+      parts.push(...encoded.parts);
+      addColumn(group, encoded.chunk);
+    });
+    const description = new TextEncoder().encode(JSON.stringify(group, bigintsAsNumbers));
+    const size = new Uint8Array(4);
+    new DataView(size.buffer).setUint32(0, description.length, true);
+    return joinedBytes<ArrayBufferLike>([size, description, ...parts]) as Uint8Array<ArrayBuffer>;
   };
   return { joinable: false, encode, lend: encode };
 }
 
-/** Values of one column at a time, because those of all take much memory. */
-class ColumnValues {
-  private values: { read: () => unknown[]; list: unknown[] } | undefined;
+/** Adds a column after those that the group has. */
+function addColumn(group: RowGroup, chunk: EncodedColumn["chunk"]): void {
+  const { total_compressed_size, total_uncompressed_size } = chunk.meta_data!;
+  moveColumn(chunk, group.total_compressed_size!);
+  group.columns.push(chunk);
+  group.total_byte_size += total_uncompressed_size;
+  group.total_compressed_size! += total_compressed_size;
+}
 
-  /** A column for the writer, which asks for the first one twice. */
-  column(name: string, read: () => unknown[]): ColumnSource {
-    const data = () => {
-      if (this.values?.read !== read) this.values = { read, list: read() };
-      return this.values.list;
-    };
-    return {
-      name,
-      offsetIndex: false,
-      get data() {
-        return data();
-      },
-    };
-  }
+/** Encodes lists, and types that are written as their text. */
+function encodeByLibrary(
+  heap: SharedHeap,
+  column: ResultColumn,
+  stored: OtherStored,
+  vector: Vector,
+  firstRow: number,
+  rowCount: number,
+  { codec, compress, pageSizeBytes }: PageOptions,
+): EncodedColumn {
+  const writer = new ByteWriter(rowCount * 8 + 1024), schema = physicalSchemaOf([column]);
+  const file = new ParquetWriter({ writer, schema, codec, compressors: { [codec]: compress }, statistics: false });
+  const read = stored.reader(heap, vector);
+  const data = Array.from({ length: rowCount }, (_, row) => read(firstRow + row));
+  file.write({
+    columnData: [{ name: column.name, data, offsetIndex: false }],
+    rowGroupSize: rowCount,
+    pageSize: pageSizeBytes,
+  });
+  const [chunk] = file.row_groups[0].columns;
+  moveColumn(chunk, BigInt(-MAGIC.length));
+  return { parts: [writer.getBytes().subarray(MAGIC.length)], chunk };
 }
 
 type FileOptions = Omit<ConstructorParameters<typeof ParquetWriter>[0], "writer">;
@@ -146,7 +161,7 @@ export class ParquetAssembler {
   group(chunk: Uint8Array): Uint8Array {
     const size = new DataView(chunk.buffer, chunk.byteOffset).getUint32(0, true);
     const group = numbersAsBigints(JSON.parse(new TextDecoder().decode(chunk.subarray(4, 4 + size))));
-    moveOffsets(group, this.offset);
+    for (const column of group.columns) moveColumn(column, BigInt(this.offset));
     const { before, after } = this.groupFrame, end = endOf(GROUP_OPTIONS, 0n, [group]);
     this.groups.push(end.slice(before.length + 1, end.length - after.length));
     this.rowCount += group.num_rows;
@@ -164,15 +179,13 @@ export class ParquetAssembler {
   }
 }
 
-function moveOffsets(group: RowGroup, by: number): void {
-  const shift = BigInt(by);
-  for (const column of group.columns) {
-    if (column.file_offset !== undefined) column.file_offset += shift;
-    const data = column.meta_data;
-    if (data === undefined) continue;
-    data.data_page_offset += shift;
-    if (data.dictionary_page_offset !== undefined) data.dictionary_page_offset += shift;
-  }
+/** Adds to the offsets. */
+function moveColumn(column: EncodedColumn["chunk"], by: bigint): void {
+  if (column.file_offset !== undefined) column.file_offset += by;
+  const data = column.meta_data;
+  if (data === undefined) return;
+  data.data_page_offset += by;
+  if (data.dictionary_page_offset !== undefined) data.dictionary_page_offset += by;
 }
 
 /** JSON has no 64-bit integers. Sizes and numbers of rows are below 2^53. */
