@@ -6,9 +6,10 @@ import type { ColumnChunk, CompressionCodec, Encoding, PageHeader } from "hyparq
 import { ByteWriter } from "hyparquet-writer";
 import { writePageHeader } from "hyparquet-writer/src/datapage.js";
 import type { Vector } from "../../engine/contract.ts";
+import type { Dictionary } from "../../storage/contract.ts";
 import type { SharedHeap } from "../../storage/heap.ts";
 import { type Cells, gatherCells } from "./parquet-cells.ts";
-import { type Distinct, distinctCells, distinctTexts } from "./parquet-distinct.ts";
+import { type Distinct, distinctCells, distinctPlaces, distinctTexts } from "./parquet-distinct.ts";
 import { hybrid, hybridRun } from "./parquet-hybrid.ts";
 import type { ParquetType, Stored } from "./parquet-types.ts";
 
@@ -150,12 +151,12 @@ function encodedCells(heap: SharedHeap, cells: Cells, { element, stored }: FlatT
   const { words, wordsPerCell, count } = cells;
   switch (stored.kind) {
     case "text":
-      return encodedTexts(heap, words, count);
+      return stored.isPlain ? { values: plainTexts(heap, words, count) } : encodedTexts(heap, words, count);
     case "symbol":
-      return encodedSymbols(heap, words, count, (vector.dictionary?.entries ?? 0) >>> 2);
+      return encodedSymbols(heap, words, count, vector.dictionary!);
     case "words":
       if (stored.isReversed) reverseCells(bytesOf(words, count * wordsPerCell), wordsPerCell * 4);
-      return { values: plainCells(words, wordsPerCell) };
+      return encodedNumbers(words, wordsPerCell, count);
     case "number":
       return element.type === "BOOLEAN" ? { values: booleans(words) } : encodedNumbers(words, wordsPerCell, count);
   }
@@ -164,7 +165,13 @@ function encodedCells(heap: SharedHeap, cells: Cells, { element, stored }: FlatT
 const bytesOf = (words: Int32Array<ArrayBuffer>, wordCount: number) => new Uint8Array(words.buffer, 0, wordCount * 4);
 
 function reverseCells(bytes: Uint8Array, width: number): void {
-  for (let at = 0; at < bytes.length; at += width) bytes.subarray(at, at + width).reverse();
+  for (let first = 0; first < bytes.length; first += width) {
+    for (let at = first, last = first + width - 1; at < last; at++, last--) {
+      const byte = bytes[at];
+      bytes[at] = bytes[last];
+      bytes[last] = byte;
+    }
+  }
 }
 
 function plainCells(words: Int32Array<ArrayBuffer>, wordsPerCell: number): Values {
@@ -207,7 +214,7 @@ const bitWidthOf = (distinct: number) => 32 - Math.clz32(Math.max(0, distinct - 
 
 /** A dictionary must at least halve the bytes, because readers have to look up each value. */
 const isWorth = ({ indexes, firsts }: Distinct, dictionaryBytes: number, plainBytes: number) =>
-  2 * (dictionaryBytes + indexes.length * bitWidthOf(firsts.length) / 8) <= plainBytes;
+  2 * (dictionaryBytes + indexes.length * bitWidthOf(firsts.length) / 8) < plainBytes;
 
 /** Values of a sample, and the part of them that may be distinct if a dictionary is tried. */
 const SAMPLE_COUNT = 1000, SAMPLE_DISTINCT_MAX = 0.9;
@@ -249,30 +256,53 @@ function cellsAt(words: Int32Array, wordsPerCell: number, places: Int32Array): I
 
 const LENGTH_BYTES = 4;
 
+/** Entries of a SYMBOL column's dictionary up to which those of a row group are found by a table of all. */
+const SMALL_DICTIONARY = 1 << 16;
+
 function encodedTexts(heap: SharedHeap, pairs: Int32Array, count: number): Encoded {
   const plain = { values: plainTexts(heap, pairs, count) };
   const sample = sampleOf(pairs, 2, count), sampled = sample.length / 2;
   const sampleBytes = textBytes(sample, 0, sampled) - sampled * LENGTH_BYTES;
   const tried = distinctTexts(heap, sample, sampled, sampleBytes * SAMPLE_DISTINCT_MAX);
   if (tried === undefined || tried.firsts.length > sampled * SAMPLE_DISTINCT_MAX) return plain;
-  return withDictionary(heap, pairs, distinctTexts(heap, pairs, count, textBytes(pairs, 0, count) / 2)) ?? plain;
+  const plainBytes = textBytes(pairs, 0, count), distinct = distinctTexts(heap, pairs, count, plainBytes / 2);
+  if (distinct === undefined) return plain;
+  return withDictionary(heap, cellsAt(pairs, 2, distinct.firsts), distinct, plainBytes) ?? plain;
 }
 
-function encodedSymbols(heap: SharedHeap, codes: Int32Array, count: number, entries: number): Encoded {
+function encodedSymbols(heap: SharedHeap, codes: Int32Array, count: number, dictionary: Dictionary): Encoded {
+  const { i32 } = heap, entries = dictionary.entries >>> 2;
+  const distinct = dictionary.count <= SMALL_DICTIONARY
+    ? distinctPlaces(codes, count, dictionary.count)
+    : distinctCells(codes, 1, count, count);
+  if (distinct !== undefined) {
+    const places = cellsAt(codes, 1, distinct.firsts);
+    let plainBytes = count * LENGTH_BYTES;
+    for (let k = 0; k < count; k++) plainBytes += i32[entries + 2 * codes[k] + 1];
+    const encoded = withDictionary(heap, pairsOf(i32, entries, places, places.length), distinct, plainBytes);
+    if (encoded !== undefined) return encoded;
+  }
+  return { values: plainTexts(heap, pairsOf(i32, entries, codes, count), count) };
+}
+
+/** The pairs at places of a dictionary. */
+function pairsOf(i32: Int32Array, entries: number, places: Int32Array, count: number): Int32Array {
   const pairs = new Int32Array(2 * count);
   for (let k = 0; k < count; k++) {
-    pairs[2 * k] = heap.i32[entries + 2 * codes[k]];
-    pairs[2 * k + 1] = heap.i32[entries + 2 * codes[k] + 1];
+    pairs[2 * k] = i32[entries + 2 * places[k]];
+    pairs[2 * k + 1] = i32[entries + 2 * places[k] + 1];
   }
-  const encoded = withDictionary(heap, pairs, distinctCells(codes, 1, count, count));
-  return encoded ?? { values: plainTexts(heap, pairs, count) };
+  return pairs;
 }
 
-function withDictionary(heap: SharedHeap, pairs: Int32Array, distinct: Distinct | undefined): Encoded | undefined {
-  if (distinct === undefined) return undefined;
-  const count = distinct.firsts.length, entries = cellsAt(pairs, 2, distinct.firsts);
-  const dictionaryBytes = textBytes(entries, 0, count);
-  if (!isWorth(distinct, dictionaryBytes, textBytes(pairs, 0, distinct.indexes.length))) return undefined;
+function withDictionary(
+  heap: SharedHeap,
+  entries: Int32Array,
+  distinct: Distinct,
+  plainBytes: number,
+): Encoded | undefined {
+  const count = distinct.firsts.length, dictionaryBytes = textBytes(entries, 0, count);
+  if (!isWorth(distinct, dictionaryBytes, plainBytes)) return undefined;
   const bytes = writeTexts(heap, entries, 0, count, dictionaryBytes);
   return { values: dictionaryIndexes(distinct), dictionary: { count, bytes } };
 }

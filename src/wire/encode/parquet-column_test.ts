@@ -188,15 +188,18 @@ for (const [nulls, hasValue] of NULLS) {
 }
 
 Deno.test("createParquetEncoder() uses a dictionary if that halves the bytes", async () => {
-  const encodings = async (type: string, distinct: number) => {
+  const encodings = async (type: string, distinct: number, hasValue = () => true) => {
     const make = MAKERS.find(([name]) => name === type)![1];
-    const metadata = parquetMetadata(await fileOf([make(20_000, distinct, () => true)], [20_000], {}));
+    const metadata = parquetMetadata(await fileOf([make(20_000, distinct, hasValue)], [20_000], {}));
     return metadata.row_groups[0].columns[0].meta_data!.encodings;
   };
-  for (const type of ["INT", "LONG", "DOUBLE", "VARCHAR", "SYMBOL", "BINARY"]) {
+  for (const type of ["INT", "LONG", "DOUBLE", "VARCHAR", "SYMBOL", "BINARY", "UUID", "LONG256"]) {
     assert.deepEqual(await encodings(type, 200), ["PLAIN", "RLE_DICTIONARY"], type);
     assert.deepEqual(await encodings(type, 30_000), ["PLAIN"], type);
+    assert.deepEqual(await encodings(type, 200, () => false), ["PLAIN"], type);
   }
+  // QuestDB does not read one.
+  assert.deepEqual(await encodings("STRING", 200), ["PLAIN"]);
 });
 
 Deno.test("createParquetEncoder() tells sizes and places as they are", async () => {

@@ -51,9 +51,14 @@ class Found {
   }
 }
 
-const mix = (hash: number) => hash ^ (hash >>> 15);
+/** Spreads all bits to the low ones, by which slots are chosen. Source: the finalizer of MurmurHash3. */
+function spread(hash: number): number {
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return hash ^ (hash >>> 16);
+}
 
-/** Distinct cells of one or two words. Undefined if there are more than `distinctMax`, or if their hashes are often the same. */
+/** Distinct cells. Undefined if there are more than `distinctMax`, or if their hashes are often the same. */
 export function distinctCells(
   words: Int32Array,
   wordsPerCell: number,
@@ -61,15 +66,15 @@ export function distinctCells(
   distinctMax: number,
 ): Distinct | undefined {
   const indexes = new Int32Array(count), found = new Found(), max = Math.min(distinctMax, DISTINCT_MAX);
-  const second = wordsPerCell - 1;
   let steps = STEPS_MAX * count;
   for (let k = 0; k < count; k++) {
-    const low = words[k * wordsPerCell], high = words[k * wordsPerCell + second];
-    const hash = mix(Math.imul(Math.imul(low, 0x9e3779b1) ^ mix(high), 0x85ebca6b));
+    const cell = k * wordsPerCell;
+    let hash = 0;
+    for (let word = cell; word < cell + wordsPerCell; word++) hash = Math.imul(hash ^ words[word], 0x9e3779b1);
+    hash = spread(hash);
     let slot = hash & found.mask, number = found.slots[slot] - 1;
     while (number >= 0) {
-      const first = found.firsts[number] * wordsPerCell;
-      if (words[first] === low && words[first + second] === high) break;
+      if (equalCells(words, found.firsts[number] * wordsPerCell, cell, wordsPerCell)) break;
       if (--steps < 0) return undefined;
       slot = (slot + 1) & found.mask;
       number = found.slots[slot] - 1;
@@ -81,6 +86,27 @@ export function distinctCells(
     indexes[k] = number;
   }
   return { indexes, firsts: found.firsts.slice(0, found.count) };
+}
+
+function equalCells(words: Int32Array, a: number, b: number, wordsPerCell: number): boolean {
+  for (let word = 0; word < wordsPerCell; word++) if (words[a + word] !== words[b + word]) return false;
+  return true;
+}
+
+/** Distinct ones of places below `placeCount`. */
+export function distinctPlaces(places: Int32Array, count: number, placeCount: number): Distinct {
+  const indexes = new Int32Array(count), numbers = new Int32Array(placeCount);
+  const firsts = new Int32Array(Math.min(count, placeCount));
+  let found = 0;
+  for (let k = 0; k < count; k++) {
+    let number = numbers[places[k]];
+    if (number === 0) {
+      firsts[found++] = k;
+      number = numbers[places[k]] = found;
+    }
+    indexes[k] = number - 1;
+  }
+  return { indexes, firsts: firsts.subarray(0, found) };
 }
 
 /** Distinct texts of pairs. Undefined if they have more than `bytesMax` bytes, or if their hashes are often the same. */
@@ -101,7 +127,7 @@ export function distinctTexts(
     }
     let hash = length;
     for (let at = address; at < address + length; at++) hash = Math.imul(hash ^ u8[at], 0x01000193);
-    hash = mix(hash);
+    hash = spread(hash);
     let slot = hash & found.mask, number = found.slots[slot] - 1;
     while (number >= 0) {
       const first = 2 * found.firsts[number];

@@ -18,8 +18,8 @@ export type Stored =
   | { kind: "number"; view: NumberView; isNull?: NullNumber }
   /** Numbers of several words, least significant first. They are bytes in the file, reversed or not. Null: `NULL_LONG` in all words. */
   | { kind: "words"; isReversed: boolean }
-  /** Pairs of address and length. Null: a negative length. */
-  | { kind: "text" }
+  /** Pairs of address and length. Null: a negative length. `isPlain`: never with a dictionary. */
+  | { kind: "text"; isPlain?: boolean }
   /** Places in a dictionary of such pairs. Null: a negative one. */
   | { kind: "symbol" }
   | OtherStored;
@@ -57,6 +57,9 @@ function text(code: number): ParquetType {
 }
 
 const VARCHAR_CODE = 26;
+
+/** QuestDB does not read dictionaries of this type. */
+const STRING_TYPE: ParquetType = { ...text(11), stored: { kind: "text", isPlain: true } };
 
 type Integer = "INT_8" | "INT_16" | "INT_32" | "INT_64" | "UINT_16" | "UINT_32";
 
@@ -128,9 +131,9 @@ const TYPES: Record<string, ParquetType> = {
   TIMESTAMP_NS: { element: instant("NANOS"), optional: true, code: 8 | (1 << 18), stored: LONG },
   SYMBOL: { element: STRING, optional: true, code: VARCHAR_CODE, stored: { kind: "symbol" } },
   SYMBOL_TEXT: text(VARCHAR_CODE),
-  STRING: text(11),
+  STRING: STRING_TYPE,
   VARCHAR: text(VARCHAR_CODE),
-  NULL: text(11),
+  NULL: STRING_TYPE,
   UUID: {
     element: { type: "FIXED_LEN_BYTE_ARRAY", type_length: 16, logical_type: { type: "UUID" } },
     optional: true,
