@@ -112,6 +112,8 @@ export interface ParquetNode extends NodeBase {
   /** Column names in the file, in the order of `columns`. */
   fileColumns: string[];
   at: number;
+  /** Only so many of the last rows are needed: the row groups before these may be left out. */
+  lastRows?: number;
 }
 
 /**

@@ -13,6 +13,15 @@ export function createParquet(plan: ParquetNode, context: QueryContext): Operato
   return new Parquet(plan, context);
 }
 
+/** The first row group to read if only the last rows are needed, and the number of rows from there on. */
+function firstGroup({ rowGroups, rowCount }: ParquetFile, lastRows = rowCount): { group: number; rowCount: number } {
+  let group = 0;
+  for (; group < rowGroups.length && rowCount - rowGroups[group].rowCount >= lastRows; group++) {
+    rowCount -= rowGroups[group].rowCount;
+  }
+  return { group, rowCount };
+}
+
 class Parquet implements Operator {
   readonly columns;
   private readonly space: Workspace;
@@ -21,7 +30,7 @@ class Parquet implements Operator {
   private readonly fileColumns: ParquetColumn[];
   private readonly handle: Deno.FsFile;
   private readers: ColumnReader[] = [];
-  private group = -1;
+  private group: number;
   private rowsLeft = 0;
   private batchRows = MORSEL_ROWS;
 
@@ -37,7 +46,9 @@ class Parquet implements Operator {
       this.space.release();
       throw error;
     }
-    context.countToRead?.(this.file.rowGroups.reduce((sum, group) => sum + group.rowCount, 0));
+    const { group, rowCount } = firstGroup(this.file, plan.lastRows);
+    this.group = group - 1;
+    context.countToRead?.(rowCount);
     this.fileColumns = atPosition(plan.path, plan.at, () =>
       plan.fileColumns.map((name, c) => {
         const found = this.file.columns.find((column) => column.name === name);

@@ -109,12 +109,15 @@ export function checkCrc(header: PageHeader, bytes: Uint8Array): void {
   if (header.crc !== undefined && crc32(bytes) !== header.crc) throw new ParquetError("a page's checksum is wrong");
 }
 
+const CHUNK_SLACK = 64, CHUNK_BYTES_MAX = 1 << 20;
+
 export function decompress(codec: string, bytes: Uint8Array, sizeBytes: number): Uint8Array {
   if (codec === "UNCOMPRESSED") return bytes;
   if (sizeBytes === 0) return bytes.subarray(0, 0);
   let out: Uint8Array;
   try {
-    const options = { maxOutputLength: sizeBytes };
+    // Zlib joins its output from chunks, by default of 16 KiB. With more than the output, one chunk is enough.
+    const options = { maxOutputLength: sizeBytes, chunkSize: Math.min(sizeBytes + CHUNK_SLACK, CHUNK_BYTES_MAX) };
     if (codec === "GZIP") out = gunzipSync(bytes, options);
     else if (codec === "ZSTD") out = zstdDecompressSync(bytes, options);
     else if (codec === "BROTLI") out = brotliDecompressSync(bytes, options);

@@ -43,7 +43,7 @@ function write(path: string, codec: "SNAPPY" | "UNCOMPRESSED"): Row[] {
   return rows;
 }
 
-function read(path: string): Row[] {
+function read(path: string, lastRows?: number): Row[] {
   const context = testContext(1 << 26);
   const { columns } = parquetSchema(path, dirname(path), 27);
   const plan: ParquetNode = {
@@ -53,6 +53,7 @@ function read(path: string): Row[] {
     path,
     root: dirname(path),
     at: 27,
+    lastRows,
     timestamp: -1,
     order: "none",
   };
@@ -71,6 +72,14 @@ function withFile(work: (path: string) => void): void {
     Deno.removeSync(directory, { recursive: true });
   }
 }
+
+Deno.test("only the row groups of the last rows are read", () =>
+  withFile((path) => {
+    const rows = write(path, "SNAPPY");
+    for (const [wanted, expected] of [[0, 0], [1, 1_000], [1_000, 1_000], [1_001, 2_000], [2_001, 3_000], [9_000, 3_000]]) {
+      assert.deepEqual(read(path, wanted), rows.slice(ROWS - expected), `${wanted}`);
+    }
+  }));
 
 for (const codec of ["UNCOMPRESSED", "SNAPPY"] as const) {
   Deno.test(`a written file is read back: ${codec}`, () =>

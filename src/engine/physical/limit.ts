@@ -28,11 +28,15 @@ export function limitWay(node: LimitNode): LimitWay {
   return { kind: "last", count: 0 - Math.min(low, high), without: 0 - Math.max(low, high) };
 }
 
-/** The choice for this input, and how to read it: the last rows of a table are read from its end. */
+/**
+ * The choice for this input, and how to read it: the last rows of a table are read from its end, and those of a Parquet file from its last
+ * row groups.
+ */
 export function limitOver(node: LimitNode, facts: Pick<PlanFacts, "functions">): { way: LimitWay; input: Plan } {
   const way = limitWay(node);
-  const backwards = way.kind === "last" && way.without === 0 ? reversed(node.input, facts) : undefined;
-  if (way.kind !== "last" || backwards === undefined) return { way, input: node.input };
+  if (way.kind !== "last") return { way, input: node.input };
+  const backwards = way.without === 0 ? reversed(node.input, facts) : undefined;
+  if (backwards === undefined) return { way, input: endOf(node.input, way.count, facts) ?? node.input };
   return { way: { kind: "last of reversed", count: way.count }, input: backwards };
 }
 
@@ -50,6 +54,14 @@ function bound(expression: Expr): number {
     );
   }
   return Number(expression.value);
+}
+
+/** At least the last `count` rows, if the others need not be read: a Parquet file below projections. */
+function endOf(plan: Plan, count: number, facts: Pick<PlanFacts, "functions">): Plan | undefined {
+  if (plan.node === "parquet") return { ...plan, lastRows: count };
+  if (plan.node !== "project" || plan.expressions.some((expression) => isVolatile(expression, facts))) return undefined;
+  const input = endOf(plan.input, count, facts);
+  return input && { ...plan, input };
 }
 
 /** The same rows in reverse order, if that is free: a scan below filters and projections. */

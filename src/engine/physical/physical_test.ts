@@ -67,6 +67,23 @@ for (const [title, node, way] of LIMITS) {
   });
 }
 
+Deno.test("physicalPlan() reads the last row groups of a Parquet file", () => {
+  const file: Plan = { node: "parquet", path: "/f.parquet", root: "/", fileColumns: [], at: 0, ...base };
+  const over = (input: Plan, expression: Expr): Plan => ({ node: "project", input, expressions: [expression], ...base });
+  const lastRows = (input: Plan, high: bigint, low?: bigint) => {
+    let plan = physicalPlan(limit(input, high, low), context);
+    while (plan.inputs.length > 0) plan = plan.inputs[0];
+    return plan.node.node === "parquet" ? plan.node.lastRows : undefined;
+  };
+  assert.equal(lastRows(file, -5n), 5);
+  assert.equal(lastRows(file, -2n, -7n), 7);
+  assert.equal(lastRows(over(file, col(1, "LONG")), -5n), 5);
+  assert.equal(lastRows(over(file, fn("rnd_long", "LONG")), -5n), undefined);
+  assert.equal(lastRows(filtered(file), -5n), undefined);
+  assert.equal(lastRows(file, 5n), undefined);
+  assert.equal(lastRows(file, -5n, 3n), undefined);
+});
+
 Deno.test("physicalPlan() does not reverse scans below functions that depend on previous rows", () => {
   const generated: Plan = {
     node: "project",

@@ -31,12 +31,21 @@ const COMPRESSORS: Record<ParquetEncoding["codec"], (level: number | undefined) 
   UNCOMPRESSED: () => (input) => input,
   SNAPPY: () => snappyCompress,
   LZ4_RAW: () => lz4Compress,
-  GZIP: (level) => (input) => gzipSync(input, { level }),
+  GZIP: (level) => (input) => gzipSync(input, { level, chunkSize: chunkSizeOf(input) }),
   BROTLI: (level) => (input) =>
-    brotliCompressSync(input, level === undefined ? {} : { params: { [constants.BROTLI_PARAM_QUALITY]: level } }),
+    brotliCompressSync(input, {
+      params: level === undefined ? {} : { [constants.BROTLI_PARAM_QUALITY]: level },
+      chunkSize: chunkSizeOf(input),
+    }),
   ZSTD: (level) => (input) =>
-    zstdCompressSync(input, level === undefined ? {} : { params: { [constants.ZSTD_c_compressionLevel]: level } }),
+    zstdCompressSync(input, {
+      params: level === undefined ? {} : { [constants.ZSTD_c_compressionLevel]: level },
+      chunkSize: chunkSizeOf(input),
+    }),
 };
+
+/** Zlib joins its output from chunks, by default of 16 KiB, which took as long as the compression of numbers. */
+const chunkSizeOf = ({ length }: Uint8Array) => Math.min(length + 1024, 1 << 17);
 
 const PAGE_SIZE_BYTES = 1 << 20;
 
