@@ -5,6 +5,7 @@ import { type Batch, MORSEL_ROWS, type Operator, type QueryContext } from "../co
 import { type ColumnReader, columnReader } from "../parquet/column.ts";
 import { ParquetError } from "../parquet/error.ts";
 import { atPosition, openParquet, type ParquetFile } from "../parquet/file.ts";
+import { ReadBuffer } from "../parquet/pages.ts";
 import type { ParquetColumn } from "../parquet/schema.ts";
 import { parquetBatchRows } from "../physical/parquet.ts";
 import { typesOf } from "../physical/reading.ts";
@@ -30,6 +31,8 @@ class Parquet implements Operator {
   private readonly fileColumns: ParquetColumn[];
   private readonly handle: Deno.FsFile;
   private readers: ColumnReader[] = [];
+  /** One for each column. */
+  private readonly readBuffers: ReadBuffer[];
   private group: number;
   private rowsLeft = 0;
   private batchRows = MORSEL_ROWS;
@@ -57,6 +60,7 @@ class Parquet implements Operator {
         }
         return found;
       }));
+    this.readBuffers = this.fileColumns.map(() => new ReadBuffer());
   }
 
   next(): Batch | undefined {
@@ -92,10 +96,10 @@ class Parquet implements Operator {
     this.rowsLeft = group.rowCount;
     if (group.rowCount === 0) return true;
     let plainSizeBytes = 0;
-    this.readers = this.fileColumns.map((column) => {
+    this.readers = this.fileColumns.map((column, c) => {
       const extent = group.extent(column.leaf);
       plainSizeBytes += extent.plainSizeBytes;
-      return columnReader(column, extent, this.handle, this.space);
+      return columnReader(column, extent, this.handle, this.space, this.readBuffers[c]);
     });
     this.batchRows = parquetBatchRows({ rowCount: group.rowCount, plainSizeBytes });
     this.context.chose?.(this.batchRows === MORSEL_ROWS ? "full batches" : "smaller batches");

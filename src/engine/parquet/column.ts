@@ -4,7 +4,7 @@ import { TextArena, type Workspace } from "../columns.ts";
 import type { Values } from "./conversion.ts";
 import { ParquetError } from "./error.ts";
 import type { ColumnExtent } from "./footer.ts";
-import { PageReader } from "./pages.ts";
+import { PageReader, type ReadBuffer } from "./pages.ts";
 import type { ParquetColumn } from "./schema.ts";
 
 export interface ColumnReader {
@@ -22,8 +22,9 @@ export function columnReader(
   extent: ColumnExtent,
   handle: Deno.FsFile,
   space: Workspace,
+  readBuffer: ReadBuffer,
 ): ColumnReader {
-  const pages = new PageReader(column, extent, handle, space);
+  const pages = new PageReader(column, extent, handle, space, readBuffer);
   return column.dimensions.length > 0 ? new ArrayReader(column, pages, space) : new FlatReader(column, pages, space);
 }
 

@@ -30,8 +30,30 @@ const PIECE_VALUES = 65_536;
 /** Size of the levels, indices and values of the widest type in the largest piece of a page. */
 const pieceBytes = (valueCount: number): number => Math.min(valueCount, PIECE_VALUES) * (8 + 4 + 32);
 
+/** A buffer larger than this is not kept for the next column chunk. */
+const KEPT_BYTES_MAX = 4 << 20;
+
+/** The buffer into which a column is read. Readers of its chunks, one after the other, use the same, so that there is less garbage. */
+export class ReadBuffer {
+  private buffer = new ArrayBuffer(0);
+
+  /** Returns `sizeBytes` bytes, which are those returned before. */
+  of(sizeBytes: number): Uint8Array<ArrayBuffer> {
+    if (this.buffer.byteLength < sizeBytes) this.buffer = new ArrayBuffer(sizeBytes);
+    return new Uint8Array(this.buffer, 0, sizeBytes);
+  }
+
+  trim(): void {
+    if (this.buffer.byteLength > KEPT_BYTES_MAX) this.buffer = new ArrayBuffer(0);
+  }
+
+  has(bytes: Uint8Array): boolean {
+    return bytes.buffer === this.buffer;
+  }
+}
+
 export class PageReader {
-  /** Bytes of the file from `windowOffset` on. */
+  /** Bytes of the file from `windowOffset` on, in the read buffer. */
   private window = new Uint8Array(0);
   private windowOffset = 0;
   private offset: number;
@@ -70,6 +92,7 @@ export class PageReader {
     private readonly extent: ColumnExtent,
     private readonly handle: Deno.FsFile,
     private readonly space: Workspace,
+    private readonly readBuffer: ReadBuffer,
   ) {
     this.offset = extent.offset;
     this.end = extent.offset + extent.sizeBytes;
@@ -121,6 +144,7 @@ export class PageReader {
     if (this.pageBlock !== 0) this.space.free(this.pageBlock);
     if (this.dictionaryBlock !== 0) this.space.free(this.dictionaryBlock);
     this.pageBlock = this.dictionaryBlock = this.dictionaryBytes = 0;
+    this.readBuffer.trim();
     this.account(0);
   }
 
@@ -128,7 +152,7 @@ export class PageReader {
     if (offset < this.windowOffset || offset + length > this.windowOffset + this.window.length) {
       const size = Math.min(Math.max(length, READ_BYTES), this.end - offset);
       if (size < length) throw new ParquetError("a column's pages end too early");
-      this.window = new Uint8Array(size);
+      this.window = this.readBuffer.of(size);
       this.windowOffset = offset;
       readAt(this.handle, offset, this.window);
     }
@@ -323,8 +347,9 @@ export class PageReader {
       case "fixed": {
         const size = conversion.sizeBytes * count;
         if (size > bytes.length) throw new ParquetError("a page's values end too early");
-        // Copy, because a view would need alignment.
-        return conversion.convert(bytes.slice(0, size), count);
+        // The read buffer will have other bytes, and a view would need alignment.
+        const isCopied = this.readBuffer.has(bytes) || bytes.byteOffset % 4 !== 0;
+        return conversion.convert(isCopied ? bytes.slice(0, size) : bytes.subarray(0, size) as Uint8Array<ArrayBuffer>, count);
       }
       case "bytes": {
         const { sizeBytes } = conversion;

@@ -10,6 +10,7 @@ import { randomFrom, type Row, rowsOf, testContext } from "../testing.ts";
 import { parquetSchema } from "./file.ts";
 import { columnReader } from "./column.ts";
 import { Deltas, ENCODING, joinStreams, PAGE, Runs } from "./page.ts";
+import { ReadBuffer } from "./pages.ts";
 
 const ROWS = 3_000;
 const symbols = ["alpha", "größe", "", "日本"];
@@ -305,7 +306,7 @@ Deno.test("a small page that claims many values takes memory only for one piece 
       valueCount: claimed,
     };
     const space = Workspace.of(context, "read_parquet");
-    const reader = columnReader(column, extent, file, space);
+    const reader = columnReader(column, extent, file, space, new ReadBuffer());
     const rows = 50_000, address = space.allocate(rows * 8);
     for (let k = 0; k < 20; k++) reader.read(address, 0, rows);
     const longs = context.heap.i64.subarray(address / 8, address / 8 + rows);
