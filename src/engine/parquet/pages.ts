@@ -27,8 +27,6 @@ import type { ParquetColumn } from "./schema.ts";
 const READ_BYTES = 1 << 18;
 /** Number of values in a piece, including nulls. */
 const PIECE_VALUES = 65_536;
-/** Size of the levels, indices and values of the widest type in the largest piece of a page. */
-const pieceBytes = (valueCount: number): number => Math.min(valueCount, PIECE_VALUES) * (8 + 4 + 32);
 
 /** A buffer larger than this is not kept for the next column chunk. */
 const KEPT_BYTES_MAX = 4 << 20;
@@ -173,7 +171,7 @@ export class PageReader {
     const { type, valueCount } = header;
     // The size that a page claims is charged before memory is allocated.
     if (type === PAGE.dictionary) this.account(header.sizeBytes + 4 * valueCount * (this.words + 2));
-    else if (type !== PAGE.index) this.account(header.sizeBytes + pieceBytes(valueCount));
+    else if (type !== PAGE.index) this.account(header.sizeBytes);
     const page = this.bytes(this.offset + header.headerBytes, header.compressedSizeBytes);
     this.offset += header.headerBytes + header.compressedSizeBytes;
     checkCrc(header, page);
@@ -242,6 +240,7 @@ export class PageReader {
     count: number,
   ): (count: number) => Values {
     const { words } = this;
+    this.account(sizeBytes + this.expandedBytes(encoding, bytes, valueCount, count));
     if (encoding === ENCODING.dictionary || encoding === ENCODING.plainDictionary) {
       if (count === 0) return () => new Int32Array(0);
       if (this.dictionary === undefined || bytes.length === 0) {
@@ -257,10 +256,22 @@ export class PageReader {
     }
     const deltas = this.deltasOf(encoding, bytes, count);
     if (deltas !== undefined) return deltas;
-    this.account(sizeBytes + pieceBytes(valueCount) + 4 * count * (words + 2));
     const values = this.decode(encoding, bytes, count);
     let at = 0;
     return (count) => values.subarray(at * words, (at += count) * words);
+  }
+
+  /** Size of what is made of the bytes of a page: of its largest piece, or of all of a page whose values are not expanded piece by piece. */
+  private expandedBytes(encoding: number, bytes: Uint8Array, valueCount: number, count: number): number {
+    const { words } = this, pieceCount = Math.min(valueCount, PIECE_VALUES);
+    const levels = Number(this.definitionRuns !== undefined) + Number(this.repetitionRuns !== undefined);
+    if (encoding !== ENCODING.plain && encoding !== ENCODING.split) {
+      const indicesOrDifferences = 3;
+      return 4 * pieceCount * (levels + indicesOrDifferences + words);
+    }
+    const pairs = this.column.conversion.stored === "bytes" ? 2 : 0;
+    const copied = encoding === ENCODING.split || this.readBuffer.has(bytes) ? bytes.length : 0;
+    return copied + 4 * (pieceCount * levels + count * (pairs + words));
   }
 
   /** Values of the encodings by differences, or undefined: a page of a few bytes can claim millions of them. */
