@@ -10,17 +10,26 @@ export interface Distinct {
 
 /** A larger dictionary saves little. */
 const DISTINCT_MAX = 1 << 16;
-const FIRST_SLOTS = 256;
+/** Number of values for which a table has room at first, if there are so many: of a sample. */
+const FIRST_ROOM = 1024;
 /** Steps over occupied slots for each value, on average, after which values are too unlike what the hash is for. */
 const STEPS_MAX = 8;
 
 /** An open hash table of the distinct values found. A slot has 1 + the number of a value, or 0. */
 class Found {
   count = 0;
-  slots = new Int32Array(FIRST_SLOTS);
-  mask = FIRST_SLOTS - 1;
-  firsts = new Int32Array(FIRST_SLOTS / 2);
-  private hashes = new Int32Array(FIRST_SLOTS / 2);
+  slots: Int32Array;
+  mask: number;
+  firsts: Int32Array;
+  private hashes: Int32Array;
+
+  constructor(valueCount: number) {
+    const room = 2 ** Math.ceil(Math.log2(Math.max(1, Math.min(valueCount, FIRST_ROOM))));
+    this.slots = new Int32Array(2 * room);
+    this.mask = 2 * room - 1;
+    this.firsts = new Int32Array(room);
+    this.hashes = new Int32Array(room);
+  }
 
   /** Returns the number of the new value. */
   add(slot: number, hash: number, first: number): number {
@@ -65,7 +74,7 @@ export function distinctCells(
   count: number,
   distinctMax: number,
 ): Distinct | undefined {
-  const indexes = new Int32Array(count), found = new Found(), max = Math.min(distinctMax, DISTINCT_MAX);
+  const indexes = new Int32Array(count), found = new Found(count), max = Math.min(distinctMax, DISTINCT_MAX);
   let steps = STEPS_MAX * count;
   for (let k = 0; k < count; k++) {
     const cell = k * wordsPerCell;
@@ -116,7 +125,7 @@ export function distinctTexts(
   count: number,
   bytesMax: number,
 ): Distinct | undefined {
-  const indexes = new Int32Array(count), found = new Found();
+  const indexes = new Int32Array(count), found = new Found(count);
   let steps = STEPS_MAX * count, bytes = 0;
   for (let k = 0; k < count; k++) {
     const address = pairs[2 * k] >>> 0, length = pairs[2 * k + 1];
