@@ -360,7 +360,10 @@ export class PageReader {
         if (size > bytes.length) throw new ParquetError("a page's values end too early");
         // The read buffer will have other bytes, and a view would need alignment.
         const isCopied = this.readBuffer.has(bytes) || bytes.byteOffset % 4 !== 0;
-        return conversion.convert(isCopied ? bytes.slice(0, size) : bytes.subarray(0, size) as Uint8Array<ArrayBuffer>, count);
+        return conversion.convert(
+          isCopied ? bytes.slice(0, size) : bytes.subarray(0, size) as Uint8Array<ArrayBuffer>,
+          count,
+        );
       }
       case "bytes": {
         const { sizeBytes } = conversion;

@@ -77,7 +77,9 @@ function withFile(work: (path: string) => void): void {
 Deno.test("only the row groups of the last rows are read", () =>
   withFile((path) => {
     const rows = write(path, "SNAPPY");
-    for (const [wanted, expected] of [[0, 0], [1, 1_000], [1_000, 1_000], [1_001, 2_000], [2_001, 3_000], [9_000, 3_000]]) {
+    for (
+      const [wanted, expected] of [[0, 0], [1, 1_000], [1_000, 1_000], [1_001, 2_000], [2_001, 3_000], [9_000, 3_000]]
+    ) {
       assert.deepEqual(read(path, wanted), rows.slice(ROWS - expected), `${wanted}`);
     }
   }));

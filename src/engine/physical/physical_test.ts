@@ -69,7 +69,12 @@ for (const [title, node, way] of LIMITS) {
 
 Deno.test("physicalPlan() reads the last row groups of a Parquet file", () => {
   const file: Plan = { node: "parquet", path: "/f.parquet", root: "/", fileColumns: [], at: 0, ...base };
-  const over = (input: Plan, expression: Expr): Plan => ({ node: "project", input, expressions: [expression], ...base });
+  const over = (input: Plan, expression: Expr): Plan => ({
+    node: "project",
+    input,
+    expressions: [expression],
+    ...base,
+  });
   const lastRows = (input: Plan, high: bigint, low?: bigint) => {
     let plan = physicalPlan(limit(input, high, low), context);
     while (plan.inputs.length > 0) plan = plan.inputs[0];
