@@ -298,6 +298,7 @@ export const QUERIES: [shape: string, sql: string][] = [
     "operators that spill beside each other",
     "select count(), max(x) from t where exists (select 1 from r where r.y = t.x)",
   ],
+  ["LATEST ON by a number", "select count(), max(d), sum(x) from (t latest on ts partition by x)"],
 ];
 
 /** They need less memory than all rows of the right side. Most write nothing. */
@@ -350,10 +351,6 @@ export const REFUSED: [sql: string, error: RegExp][] = [
     `select count(), max(b.d), max(b.i), max(b.k), max(b.x) from t a
        splice join (select cast('2024-01-01' as timestamp) ts, x, k, d, i from t) timestamp(ts) b`,
     /^splice join needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
-  ],
-  [
-    "select count(), max(d) from (t latest on ts partition by x)",
-    /^latest on needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
   ],
   [
     "select count(), max(d) from (select ts, x, max(d) d, min(i), max(k) from t sample by 1s)",

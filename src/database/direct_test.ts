@@ -21,7 +21,7 @@ function table(columnCount = 2, rowCount = 10, directRowsMax = 1_000, millisecon
   let nowMs = 0, calls = 0, duringNext: (() => void) | undefined;
   /** Calls a function once while the next run is under way: the clock is asked at its start, and then by operators. */
   const during = (call: () => void) => (calls = 0, duringNext = call);
-  const context = testContext();
+  const context = testContext(2 ** 31);
   const columns = Array.from({ length: columnCount }, (_, k): Column => ({ name: `c${k}`, type: "LONG" }));
   const rows = Array.from({ length: rowCount }, (_, row): Row => columns.map(() => BigInt(row)));
   const { node, source } = storedRows(columns, rows, context, 1_000);
