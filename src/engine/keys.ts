@@ -291,13 +291,12 @@ export class KeyTable {
   private lookUpSome(from: number, to: number, insert: boolean): void {
     const { words, result, ahead } = this, n = this.wordCount;
     let mask = this.slots.length - 1;
-    const isLarge = mask >= AHEAD_SLOTS_MIN;
     for (let row = from, at = from * n; row < to; row++, at += n) {
       let hash = words[at];
       for (let k = 1; k < n; k++) hash = Math.imul(hash, 0x9e3779b1) ^ words[at + k];
       ahead[row - from] = mix(hash);
     }
-    if (isLarge) this.load(to - from);
+    if (mask >= AHEAD_SLOTS_MIN) this.load(to - from);
     for (let row = from, at = from * n; row < to; row++, at += n) {
       const hash = ahead[row - from], { slots, keys, hashes } = this;
       let slot = hash & mask, group = -1;

@@ -11,7 +11,7 @@
  */
 import type { FusedAggregate } from "../../sql/functions/entry.ts";
 import { type ColumnForm, FORM_WIDTH, type Input } from "./expression.ts";
-import { f32, f64, i32, i64, type IrNode, select, text, type WasmType } from "./ir.ts";
+import { f32, f64, i32, i64, type IrNode, text, type WasmType } from "./ir.ts";
 import { inputShape, type Kernel, kernelCache, KernelWriter, shapeOf, storeOf } from "./kernel.ts";
 import { inputsOf, type LaneScope, lowerLanes, lowerMask } from "./lower.ts";
 
@@ -51,11 +51,6 @@ interface StateSlot {
   initial: number | bigint;
 }
 
-/** Twice the bytes of a text. */
-function roomOf(value: IrNode): IrNode {
-  return i32.shl(select(text.isNull(value), i32.const(0), text.length(value)), i32.const(1));
-}
-
 export function statesOf(aggregates: readonly Pick<AggregateShape, "aggregate" | "types">[]): StateSlot[][] {
   return aggregates.map(({ aggregate, types }) => aggregate.state(types));
 }
@@ -85,6 +80,11 @@ function constant({ type, initial }: StateSlot): IrNode {
     case "f64":
       return f64.const(Number(initial));
   }
+}
+
+/** The most memory that a group takes for a text: see `Records.keep`. */
+function mostBytes(value: IrNode): IrNode {
+  return i32.shl(text.sizeBytes(value), i32.const(1));
 }
 
 /** Emits the code that updates and merges records in memory. */
@@ -123,14 +123,14 @@ export class Records {
     );
   }
 
-  /** The most memory for texts that a row takes. */
+  /** The most memory that each text of a row takes. */
   get rowTextBytes(): IrNode[] {
-    return this.keptTexts().map(({ value }) => roomOf(value));
+    return this.keptTexts().map(({ value }) => mostBytes(value));
   }
 
   /** The same for a record that is merged. */
   mergedTextBytes(later: number): IrNode[] {
-    return this.keptTexts().map(({ k }) => roomOf(this.stateAt(later, k)));
+    return this.keptTexts().map(({ k }) => mostBytes(this.stateAt(later, k)));
   }
 
   private stateAt(record: number, k: number): IrNode {

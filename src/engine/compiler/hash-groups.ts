@@ -122,12 +122,7 @@ class HashTable {
     const { writer } = this;
     const { code } = writer;
     code.get(this.groups).get(this.capacity).op("i32.ge_u").if(() => this.stop(row, WANTS.records));
-    const copied = copyTexts ? words.filter((_, k) => this.texts[k]) : [];
-    if (copied.length > 0) {
-      code.get(this.arenaEnd).get(this.arenaNext).op("i32.sub");
-      writer.lower(copied.map(lengthOf).reduce((a, b) => i32.add(a, b)));
-      code.op("i32.lt_u").if(() => this.stop(row, WANTS.texts));
-    }
+    if (copyTexts) this.needTexts(this.keyBytes(words), row);
     code.get(this.groups).i32(this.stride).op("i32.mul").get(this.records).op("i32.add").set(this.record);
     words.forEach((word, k) => {
       code.get(this.record);
@@ -135,7 +130,7 @@ class HashTable {
         // A null has no bytes; `keyWord` makes its word canonical.
         code.get(this.arenaNext);
         writer.lower(text.address(word));
-        writer.lower(lengthOf(word));
+        writer.lower(text.sizeBytes(word));
         code.memoryCopy();
         code.get(this.arenaNext).op("i64.extend_i32_u");
         writer.lower(i64.and(word, i64.const(-4294967296n)));
@@ -144,7 +139,7 @@ class HashTable {
         writer.lower(text.isNull(word));
         code.op("i32.eqz").op("select").memory("i64.store", 8 * k);
         code.get(this.arenaNext);
-        writer.lower(lengthOf(word));
+        writer.lower(text.sizeBytes(word));
         code.op("i32.add").set(this.arenaNext);
       } else {
         writer.lower(word);
@@ -159,13 +154,21 @@ class HashTable {
     ).memory("i64.store");
   }
 
-  /** Stops before a row for which there may be too little memory for texts. `bytes`: what it takes besides its key. */
-  needTexts(bytes: readonly IrNode[], words: readonly IrNode[], row: number): void {
+  /** Bytes of the texts of a key. */
+  private keyBytes(words: readonly IrNode[]): IrNode[] {
+    return words.filter((_, k) => this.texts[k]).map(text.sizeBytes);
+  }
+
+  /** Stops before a row if there may be too little memory for texts besides that of its key. `bytes`: of each of them. */
+  needTextsBeside(words: readonly IrNode[], bytes: readonly IrNode[], row: number): void {
+    if (bytes.length > 0) this.needTexts([...bytes, ...this.keyBytes(words)], row);
+  }
+
+  private needTexts(bytes: readonly IrNode[], row: number): void {
     if (bytes.length === 0) return;
     const { writer } = this, { code } = writer;
     code.get(this.arenaEnd).get(this.arenaNext).op("i32.sub");
-    const keys = words.filter((_, k) => this.texts[k]).map(lengthOf);
-    writer.lower([...bytes, ...keys].reduce((a, b) => i32.add(a, b)));
+    writer.lower(bytes.reduce((a, b) => i32.add(a, b)));
     code.op("i32.lt_u").if(() => this.stop(row, WANTS.texts));
   }
 
@@ -182,10 +185,6 @@ class HashTable {
     this.writer.storeCell("i32", this.cells.groups, this.groups);
     this.writer.storeCell("i32", this.cells.arenaNext, this.arenaNext);
   }
-}
-
-function lengthOf(word: IrNode): IrNode {
-  return select(text.isNull(word), i32.const(0), text.length(word));
 }
 
 /** Multiplication carries information upwards, so the upper half is the hash. */
@@ -224,7 +223,7 @@ export function hashKernel(
     const records = new Records(writer, aggregates, words.length);
     const numberColumn = numbers ? writer.loadCell("i32", cells.numbers) : -1;
     writer.scalarRows(predicate, [...words, ...records.nodes], (row) => {
-      table.needTexts(records.rowTextBytes, words, row);
+      table.needTextsBeside(words, records.rowTextBytes, row);
       table.find(words, row, true, () => records.initialise(table.record));
       records.update(table.record);
       records.keepTexts(table.record, table.arenaNext);
@@ -298,7 +297,7 @@ export function partMergeKernel(
     const records = new Records(writer, merged, texts.length);
     const words = texts.map(() => writer.local("i64")), hash = writer.local("i32");
     const bucket = code.local("i64"), index = code.local("i32"), from = code.local("i32"), isNew = code.local("i32");
-    const keyBytes = 8 * texts.length;
+    const key = words.map(({ node }) => node), keyBytes = 8 * texts.length;
     writer.scalarRows(undefined, [], (row) => {
       code.get(list).get(row).i32(3).op("i32.shl").op("i32.add").memory("i64.load").tee(bucket);
       code.op("i32.wrap_i64").set(hash.local);
@@ -306,8 +305,8 @@ export function partMergeKernel(
       code.i32(stride).op("i32.mul").get(later).op("i32.add").set(from);
       words.forEach(({ local }, k) => code.get(from).memory("i64.load", 8 * k).set(local));
       code.i32(0).set(isNew);
-      table.needTexts(records.mergedTextBytes(from), words.map(({ node }) => node), row);
-      table.find(words.map(({ node }) => node), row, true, () => {
+      table.needTextsBeside(key, records.mergedTextBytes(from), row);
+      table.find(key, row, true, () => {
         if (stride > keyBytes) {
           code.get(table.record).i32(keyBytes).op("i32.add").get(from).i32(keyBytes).op("i32.add");
           code.i32(stride - keyBytes).memoryCopy();

@@ -179,6 +179,8 @@ export const text = {
   address: (a: IrNode): IrNode => i32.wrap(a),
   /** Length in bytes; -1 for null. */
   length: (a: IrNode): IrNode => i32.wrap(i64.shrS(a, i64.const(32n))),
+  /** Length in bytes; 0 for null. */
+  sizeBytes: (a: IrNode): IrNode => select(text.isNull(a), i32.const(0), text.length(a)),
   isNull: (a: IrNode): IrNode => i64.ltS(a, i64.const(0n)),
   /** Library functions of the compiler, over bytes. Null equals null and sorts first. */
   eq: (a: IrNode, b: IrNode): IrNode => node("text.eq", "i32", [a, b]),

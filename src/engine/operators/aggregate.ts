@@ -160,10 +160,10 @@ function byRanges(
   merged: MergedRanges | undefined,
   context: QueryContext,
 ): RangedRows | undefined {
-  const plan = merged && planOf(base);
-  if (plan === undefined || spec.rowIdColumn !== undefined) return undefined;
-  const ranges = merged!(morselsOfPlan(plan, spec.predicates, context));
-  return new RangedRows(base, plan, ranges, columnsRead(spec), context);
+  if (merged === undefined || spec.rowIdColumn !== undefined) return undefined;
+  const plan = planOf(base);
+  if (plan === undefined) return undefined;
+  return new RangedRows(base, plan, merged(morselsOfPlan(plan, spec.predicates, context)), columnsRead(spec), context);
 }
 
 /** The groups in one table, or in several lists that are valid until the next call. */

@@ -222,8 +222,8 @@ export class BestRows {
     const form = formOf(key.type);
     assert(form === "i32" || form === "i64" || form === "f64", "kernels skip by numbers");
     if (this.kernel === undefined) {
-      const { run, cells } = beyondKernel(heap.memory, form, descending);
-      this.kernel = new BoundKernel({ run, cells }, beyondInputs(form, 0), context, space);
+      const kernel = beyondKernel(heap.memory, form, descending);
+      this.kernel = new BoundKernel(kernel, beyondInputs(form, 0), context, space);
     }
     const { kernel } = this;
     kernel.setConstant(1, heap[form][store.address / FORM_WIDTH[form] + last]);

@@ -6,9 +6,8 @@
  */
 import type { Expr } from "../../sql/plan.ts";
 import { Workspace } from "../columns.ts";
-import type { CompiledKernel } from "../compiler/aggregate.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
-import { ExpressionCompiler, type Input } from "../compiler/expression.ts";
+import { ExpressionCompiler } from "../compiler/expression.ts";
 import { bucketBytes, type JoinKey, partIndexKernel, partKeysKernel, partRowBytes } from "../compiler/join.ts";
 import type { QueryContext, Vector } from "../contract.ts";
 import { type Participant, registerTask, runTask } from "../parallel.ts";
@@ -109,15 +108,6 @@ function keyOf(
   return { key: joinKeyOf(compiler, keys, modes, kind === "dense"), compiler };
 }
 
-function bound(
-  { run, cells }: CompiledKernel,
-  inputs: readonly Input[],
-  context: QueryContext,
-  space: Workspace,
-): BoundKernel {
-  return new BoundKernel({ run, cells }, inputs, context, space);
-}
-
 /** The buckets of a hash table are found by these bits of a tag; slots are as they are. */
 function maskOf({ kind, buckets }: EmptyIndex): number {
   return kind === "dense" ? -1 : buckets - 1;
@@ -138,7 +128,8 @@ class Writer implements Participant {
     this.width = partRowBytes(key);
     this.cursors = this.space.words(partCount);
     const kernelOf = (write: boolean) => {
-      const kernel = bound(partKeysKernel(memory, inputs, key, write), inputs, context, this.space), { cells } = kernel;
+      const kernel = new BoundKernel(partKeysKernel(memory, inputs, key, write), inputs, context, this.space),
+        { cells } = kernel;
       kernel.setColumns(vectors);
       kernel.setI32(cells.cursors, this.cursors.byteOffset);
       kernel.setI32(cells.mask, maskOf(index));
@@ -189,7 +180,7 @@ class Inserter implements Participant {
     const { key } = keyOf(task, index, context, this.space);
     const { kernel, inputs } = partIndexKernel(context.heap.memory, index.kind, key.kind === "hash" ? key.texts : []);
     this.width = partRowBytes(key);
-    this.kernel = bound(kernel, inputs, context, this.space);
+    this.kernel = new BoundKernel(kernel, inputs, context, this.space);
     const { cells } = this.kernel;
     this.kernel.setI32(cells.table, index.table);
     this.kernel.setI32(cells.mask, index.kind === "dense" ? 0 : index.buckets - 1);

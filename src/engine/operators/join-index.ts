@@ -210,8 +210,8 @@ export class IndexBuilder {
     return new ExpressionCompiler(types, vectors.map((vector) => vector.dictionary), context, own);
   }
 
-  private bound(compiler: ExpressionCompiler, { run, cells }: CompiledKernel): BoundKernel {
-    const kernel = new BoundKernel({ run, cells }, compiler.inputs, this.context, this.own);
+  private bound(compiler: ExpressionCompiler, compiled: CompiledKernel): BoundKernel {
+    const kernel = new BoundKernel(compiled, compiler.inputs, this.context, this.own);
     kernel.setColumns(this.kept.store.vectors);
     return kernel;
   }

@@ -373,23 +373,17 @@ class LatestOfGroups implements Operator {
   }
 
   private places(): Float64Array<ArrayBuffer> {
-    const { scan, groups, context, context: { heap: { u32 } } } = this, lists: Float64Array[] = [];
+    const { scan, groups, context, context: { heap: { u32 } } } = this, places: number[] = [];
     const indexes = new Map(Iterator.from(sourceOf(scan, context).segments).map(({ uid }, index) => [uid, index]));
     for (let batch = groups.next(); batch !== undefined; batch = groups.next()) {
-      const ids = batch.columns.at(-1)!.address >>> 2, places = new Float64Array(batch.rowCount);
-      context.memory.need(places.byteLength, OPERATOR);
-      for (let k = 0; k < places.length; k++) {
+      const ids = batch.columns.at(-1)!.address >>> 2;
+      context.memory.need(batch.rowCount * Float64Array.BYTES_PER_ELEMENT, OPERATOR);
+      for (let k = 0; k < batch.rowCount; k++) {
         const low = u32[ids + 2 * k]!, uid = u32[ids + 2 * k + 1]! * 2 ** (32 - ROW_BITS) + (low >>> ROW_BITS);
-        places[k] = placeOf(indexes.get(uid)!, low & (2 ** ROW_BITS - 1));
+        places.push(placeOf(indexes.get(uid)!, low & (2 ** ROW_BITS - 1)));
       }
-      lists.push(places);
     }
-    const all = new Float64Array(lists.reduce((sum, { length }) => sum + length, 0));
-    lists.reduce((at, list) => {
-      all.set(list, at);
-      return at + list.length;
-    }, 0);
-    return all.sort();
+    return Float64Array.from(places).sort();
   }
 
   rewind(): boolean {

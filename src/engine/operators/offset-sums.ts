@@ -97,9 +97,9 @@ export class OffsetSums {
     };
     this.reader = new ScanReader(node, new Set(list), context);
     this.record = space.allocate(offsetsStride(shape));
-    const { run, cells } = mergeOffsetsKernel(context.heap.memory, shape);
-    const merge = this.merge = new BoundKernel({ run, cells }, mergeInputs(shape), context, space);
-    merge.setI32(cells.segment, this.record);
+    const merge = mergeOffsetsKernel(context.heap.memory, shape);
+    this.merge = new BoundKernel(merge, mergeInputs(shape), context, space);
+    this.merge.setI32(merge.cells.segment, this.record);
     this.kernels = new KernelVariants(() => this.newKernel());
   }
 
@@ -180,8 +180,7 @@ export class OffsetSums {
       return { column, hasLow: hasLow!, hasHigh: hasHigh! };
     });
     const sums = { columnCount: columns.length, conditions: tested, arguments: own };
-    const { run, cells } = offsetSumsKernel(context.heap.memory, sums);
-    const kernel = new BoundKernel({ run, cells }, [], context, space);
+    const kernel = new BoundKernel(offsetSumsKernel(context.heap.memory, sums), [], context, space), { cells } = kernel;
     columns.forEach(({ address }, k) => kernel.setI32(cells[`column${k}`], address));
     kernel.setI32(cells.segment, this.record);
     return {

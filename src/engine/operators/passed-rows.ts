@@ -35,8 +35,8 @@ export class PassedRows {
   ) {
     this.space = Workspace.of(context, OPERATOR);
     const { compiler, predicate } = fuse(predicates, types, dictionaries, context, this.space, { operator: OPERATOR });
-    const { run, cells } = projectKernel(context.heap.memory, compiler.inputs, predicate, []);
-    this.kernel = new BoundKernel({ run, cells }, compiler.inputs, context, this.space);
+    const kernel = projectKernel(context.heap.memory, compiler.inputs, predicate, []);
+    this.kernel = new BoundKernel(kernel, compiler.inputs, context, this.space);
   }
 
   count(columns: readonly Vector[], start: number, end: number): void {

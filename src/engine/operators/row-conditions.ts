@@ -110,8 +110,12 @@ class Condition implements RowCondition {
     this.value = space.allocate(16);
     this.bits = this.value + 8;
     const { compiler, predicate } = fuse([part], types, dictionaries, context, space, options);
-    const { run, cells } = maskKernel(heap.memory, compiler.inputs, predicate!);
-    this.kernel = new BoundKernel({ run, cells }, compiler.inputs, context, space);
+    this.kernel = new BoundKernel(
+      maskKernel(heap.memory, compiler.inputs, predicate!),
+      compiler.inputs,
+      context,
+      space,
+    );
     this.columns = types.map(() => ({ address: 0 }));
     const type = types[this.column]!, { value } = this, isSingle = formOf(type) === "f32";
     this.valueOf = isSingle ? (integer, form) => Math.fround(scaled(integer, form)) : scaled;

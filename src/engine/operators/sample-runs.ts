@@ -10,6 +10,7 @@ import { Workspace } from "../columns.ts";
 import type { FusedAggregate } from "../../sql/functions/entry.ts";
 import {
   type AggregateShape,
+  type CompiledKernel,
   finishKernel,
   initialiseKernel,
   type KeyOutput,
@@ -154,8 +155,7 @@ class Runs {
     this.predicates = spec.predicates;
     this.ranges = rangesOf(morselsOf(node, source, context, spec.predicates, [], true));
     const { memory } = context.heap;
-    const bind = (kernel: { run: BoundKernel["kernel"]; cells: Record<string, number> }) =>
-      new BoundKernel(kernel, [], context, this.space);
+    const bind = (kernel: CompiledKernel) => new BoundKernel(kernel, [], context, this.space);
     this.edges = bind(edgesKernel(memory));
     this.initialiser = bind(initialiseKernel(memory, 0, this.aggregates));
     if (shape.kind === "dense") this.flusher = bind(flushKernel(memory, this.aggregates));
@@ -173,8 +173,8 @@ class Runs {
   }
 
   private shortRunsOf({ inputs, predicate }: FusedShape): BoundKernel {
-    const { run, cells } = runsKernel(this.context.heap.memory, inputs, predicate, this.aggregates);
-    return new BoundKernel({ run, cells }, inputs, this.context, this.space);
+    const kernel = runsKernel(this.context.heap.memory, inputs, predicate, this.aggregates);
+    return new BoundKernel(kernel, inputs, this.context, this.space);
   }
 
   private readonly base: Grouper;

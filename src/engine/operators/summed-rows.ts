@@ -70,8 +70,7 @@ export class SummedRows {
       const place = arg?.kind === "column" ? this.summaries.findIndex(({ column }) => column === arg.index) : 0;
       return overSummaries(shape, place * SUMMARY_WORDS, arg !== undefined && FLOATS.has(arg.type));
     });
-    const { run, cells } = singleKernel(memory, inputs, undefined, shapes);
-    this.kernel = new BoundKernel({ run, cells }, inputs, context, space);
+    this.kernel = new BoundKernel(singleKernel(memory, inputs, undefined, shapes), inputs, context, space);
     this.kernel.setColumns(this.summaries);
   }
 

@@ -19,6 +19,7 @@ import { endOfTexts, fillConstant, gather, repeatFirst, TextArena, Workspace } f
 import {
   type AggregateShape,
   byGroupKernel,
+  type CompiledKernel,
   finishKernel,
   initialiseKernel,
   singleMergeKernel,
@@ -173,10 +174,8 @@ class FusedRecords {
     });
     this.shape = { aggregate, id: call.function, types, args };
     this.strideWords = strideOf(0, [this.shape]) / 8;
-    const bound = (
-      { run, cells }: ReturnType<typeof initialiseKernel>,
-      inputs: typeof compiler.inputs = [],
-    ) => new BoundKernel({ run, cells }, inputs, context, own);
+    const bound = (kernel: CompiledKernel, inputs: typeof compiler.inputs = []) =>
+      new BoundKernel(kernel, inputs, context, own);
     this.updater = bound(byGroupKernel(memory, compiler.inputs, compiler.column(0), [this.shape]), compiler.inputs);
     this.initialiser = bound(initialiseKernel(memory, 0, [this.shape]));
     this.merger = bound(singleMergeKernel(memory, [this.shape]));
