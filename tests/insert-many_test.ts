@@ -103,14 +103,20 @@ Deno.test("late rows of an INSERT are merged while others commit, and after SIGK
   Deno.removeSync(root, { recursive: true });
 });
 
-Deno.test("a table without partitions accepts rows in the order of time, whichever way INSERT gives them", async () => {
-  await using server = await startServer();
+const older = { message: /^the row is older than the table's last row/ };
+const day = (k: number) => `2024-01-0${k}T00:00:00.000000Z`;
+
+async function clientWithTable(server: TestServer) {
   const client = pgClient(server);
   client.on("error", () => {});
   await client.connect();
   await client.query("create table n (ts timestamp, x long) timestamp(ts)");
-  const older = { message: /^the row is older than the table's last row/ };
-  const day = (k: number) => `2024-01-0${k}T00:00:00.000000Z`;
+  return client;
+}
+
+Deno.test("a table without partitions accepts rows in the order of time, whichever way INSERT gives them", async () => {
+  await using server = await startServer();
+  const client = await clientWithTable(server);
   await client.query("insert into n values ($1, 1)", [day(5)]);
   const refused: [sql: string, values: unknown[], position: number][] = [
     [`insert into n values ('${day(4)}', 2)`, [], 23],
@@ -137,12 +143,7 @@ Deno.test("a table without partitions accepts rows in the order of time, whichev
 
 Deno.test("a transaction knows the order of its own rows in a table without partitions, after savepoints and INSERT … SELECT, too", async () => {
   await using server = await startServer();
-  const client = pgClient(server);
-  client.on("error", () => {});
-  await client.connect();
-  await client.query("create table n (ts timestamp, x long) timestamp(ts)");
-  const older = { message: /^the row is older than the table's last row/ };
-  const day = (k: number) => `2024-01-0${k}T00:00:00.000000Z`;
+  const client = await clientWithTable(server);
   const insert = (k: number, columns = "(ts, x)") =>
     client.query(`insert into n ${columns} values (${columns === "(ts, x)" ? "$1, $2" : "$2, $1"})`, [day(k), k]);
   const refused = async (k: number, columns?: string) => {

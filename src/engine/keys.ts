@@ -8,6 +8,7 @@
 import type { Dictionary } from "../storage/contract.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { type Layout, layoutOf, typeOf } from "../types/mod.ts";
+import { mix } from "../types/hash.ts";
 import { pollLongText } from "./long-texts.ts";
 import { PairCache, POLL_ROWS, TextArena, type Workspace } from "./columns.ts";
 import type { Vector } from "./contract.ts";
@@ -74,13 +75,6 @@ export class TextInterner {
     this.space.freeWords(this.slots);
     this.slots = longer;
   }
-}
-
-/** Mixes the bits of a hash into its low bits. Source: the finaliser of MurmurHash3. */
-export function mix(hash: number): number {
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return hash ^ (hash >>> 16);
 }
 
 const UNKNOWN = -3;

@@ -5,7 +5,7 @@
  */
 import { CorruptFileError, SqlError, SQLSTATE } from "../errors.ts";
 import { type PostedError, revivedError } from "./posted-error.ts";
-import { failJobs } from "../storage/mod.ts";
+import { type Awaited, failJobs, WakeLoop } from "../storage/mod.ts";
 import type { SharedHeap } from "../storage/heap.ts";
 import { ChunkQueue, type ResultChunk } from "./chunk-queue.ts";
 import type { QueryRequest } from "./contract.ts";
@@ -30,11 +30,8 @@ export interface SchedulerOptions {
   log: (level: "DEBUG" | "INFO" | "ERROR" | "CRITICAL", message: string) => void;
   /** How long a worker looks for more work before it sleeps, in microseconds; 0 by default. */
   busyMicros?: number;
-  /**
-   * Waits busily for the answer of a worker until the end of the turn. Resolves to whether it has come; undefined if waiting is not worth
-   * while.
-   */
-  awaitAnswer?: (hasCome: () => boolean) => Promise<boolean> | undefined;
+  /** Waits busily for the answer of a worker. */
+  awaitAnswer?: Awaited["busily"];
   /** Called when workers return memory after a time of work. */
   onRest?: () => void;
   /** Called for an unexpected error, which may make the health check fail. */
@@ -190,7 +187,8 @@ class WorkerScheduler implements Scheduler {
   private readonly planNames = new PlanNames((name) => this.allSeats().forEach(({ plans }) => plans.free(name)));
   /** By slot: takes the answer of the query that has it. No longer than the slots in use require. */
   private readonly answerTakers: (((answer: number) => void) | undefined)[] = [];
-  private isListening = false;
+  /** Takes answers while a worker has work. */
+  private readonly loop: WakeLoop;
   /** The kinds of work since the start. */
   private readonly hasSeen = { task: false, query: false, longQuery: false };
   private lookTimer: ReturnType<typeof setInterval> | undefined;
@@ -200,6 +198,15 @@ class WorkerScheduler implements Scheduler {
     this.letters = new Letters(options.heap);
     this.room = new ResultRoom(options.heap);
     this.underway = new QueriesUnderway(() => this.waitingForSlot.length, options.stallMs);
+    this.loop = new WakeLoop({
+      wakes: () => this.mailboxes.answers(),
+      nextWake: (answers) => this.mailboxes.nextAnswer(answers),
+      take: () => {
+        this.takeAnswers();
+        return !this.closed && this.allSeats().some(({ job }) => job !== undefined);
+      },
+      busily: options.awaitAnswer,
+    });
   }
 
   start(): void {
@@ -251,24 +258,6 @@ class WorkerScheduler implements Scheduler {
       seat.job = undefined;
     } else this.vacate(seat);
     this.next();
-  }
-
-  /** Waits for answers while a worker has work. */
-  private async listen(): Promise<void> {
-    if (this.isListening) return;
-    this.isListening = true;
-    try {
-      for (;;) {
-        const answers = this.mailboxes.answers();
-        this.takeAnswers();
-        if (this.closed || !this.allSeats().some(({ job }) => job !== undefined)) return;
-        // While main looks, a worker that answers does not have to wake it.
-        const busily = this.options.awaitAnswer?.(() => this.mailboxes.answers() !== answers);
-        if (busily === undefined || !await busily) await this.mailboxes.nextAnswer(answers);
-      }
-    } finally {
-      this.isListening = false;
-    }
   }
 
   private takeAnswers(): void {
@@ -406,7 +395,7 @@ class WorkerScheduler implements Scheduler {
       job.onError(error);
       return this.next();
     }
-    void this.listen();
+    void this.loop.run();
   }
 
   /** No worker can be started: fail instead of waiting forever. */

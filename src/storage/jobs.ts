@@ -187,7 +187,7 @@ export function failJobs(heap: SharedHeap, seat: number): void {
   wakeWriter(heap);
 }
 
-function wakeWriter(heap: SharedHeap): void {
+export function wakeWriter(heap: SharedHeap): void {
   Atomics.add(heap.i32, SHARED_WORD.writerWake, 1);
   Atomics.notify(heap.i32, SHARED_WORD.writerWake);
 }

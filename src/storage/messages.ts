@@ -15,6 +15,8 @@ import { MESSAGE_BYTES_MAX } from "./shared-queue.ts";
 
 const VIEWS = { u8: Uint8Array, i32: Int32Array, i64: BigInt64Array, f64: Float64Array } as const;
 
+const VIEW_NAMES = Object.keys(VIEWS) as (keyof typeof VIEWS)[];
+
 /** A view in the text. */
 interface PackedView {
   $view: keyof typeof VIEWS;
@@ -45,13 +47,7 @@ export function pack(value: unknown): ArrayBuffer[] {
   let size = 0;
   const packView = (bytes: ArrayBufferView): PackedView => {
     const { buffer, byteOffset, byteLength } = bytes;
-    const $view = bytes instanceof Int32Array
-      ? "i32"
-      : bytes instanceof BigInt64Array
-      ? "i64"
-      : bytes instanceof Float64Array
-      ? "f64"
-      : "u8";
+    const $view = VIEW_NAMES.find((name) => bytes instanceof VIEWS[name]) ?? "u8";
     const length = byteLength / VIEWS[$view].BYTES_PER_ELEMENT, known = others.indexOf(buffer as ArrayBuffer) + 1;
     if (known > 0) return { $view, buffer: known, at: byteOffset, length };
     const isWhole = buffer instanceof ArrayBuffer && byteLength === buffer.byteLength;

@@ -38,6 +38,7 @@ export { copyDatabase, syncDirectory } from "./copy.ts";
 export { EncodingWorker } from "./encoding-jobs.ts";
 export { MergeWorker } from "./merge-jobs.ts";
 export { failJobs } from "./jobs.ts";
+export { type Awaited, WakeLoop } from "./wake-loop.ts";
 export { shareBytes, sharedBytes } from "./shared-bytes.ts";
 
 export interface StorageOptions extends MemoriesOptions {

@@ -4,15 +4,15 @@
  */
 import { CatalogueMirror } from "./catalogue.ts";
 import { type Envelope, WriterClient, type WriterPort, type WriterStart } from "./client.ts";
-import { SHARED_WORD, type SharedHeap } from "./heap.ts";
+import type { SharedHeap } from "./heap.ts";
+import { wakeWriter } from "./jobs.ts";
 import { packCommand, unpackAnswer } from "./messages.ts";
 import { SharedQueue } from "./shared-queue.ts";
+import { type Awaited, WakeLoop } from "./wake-loop.ts";
 
 export interface LinkOptions {
-  /**
-   * Waits busily for the writer until the end of the turn. Resolves to whether it has answered; undefined if waiting is not worth while.
-   */
-  awaitWriter?: (hasCome: () => boolean) => Promise<boolean> | undefined;
+  /** Waits busily for the writer. */
+  awaitWriter?: Awaited["busily"];
   onDiskFull?: (isFull: boolean) => void;
 }
 
@@ -26,14 +26,23 @@ export class WriterLink implements WriterPort {
   private readonly channel = new MessageChannel();
   private readonly outgoing = new SharedQueue(this.commands, this.channel.port1);
   private readonly incoming = new SharedQueue(this.answers, this.channel.port1);
-  private isListening = false;
+  private readonly loop: WakeLoop;
   private readonly lookTimer = setInterval(() => this.take(), LOOK_MS);
   readonly catalogue: CatalogueMirror;
   readonly client: WriterClient;
 
-  constructor(private readonly heap: SharedHeap, private readonly options: LinkOptions) {
+  constructor(private readonly heap: SharedHeap, options: LinkOptions) {
     this.catalogue = new CatalogueMirror(heap);
     this.client = new WriterClient(this, this.catalogue, options.onDiskFull);
+    this.loop = new WakeLoop({
+      wakes: () => this.incoming.wakes,
+      nextWake: (wakes) => this.incoming.nextWake(wakes),
+      take: () => {
+        this.take();
+        return this.client.isWaiting;
+      },
+      busily: options.awaitWriter,
+    });
     Deno.unrefTimer(this.lookTimer as unknown as number);
   }
 
@@ -44,14 +53,8 @@ export class WriterLink implements WriterPort {
 
   send(envelope: Envelope): void {
     this.outgoing.send(packCommand(envelope));
-    this.wake();
-    void this.listen();
-  }
-
-  private wake(): void {
-    const { i32 } = this.heap;
-    Atomics.add(i32, SHARED_WORD.writerWake, 1);
-    Atomics.notify(i32, SHARED_WORD.writerWake);
+    wakeWriter(this.heap);
+    void this.loop.run();
   }
 
   /** Applies publications and hands answers out. */
@@ -64,25 +67,7 @@ export class WriterLink implements WriterPort {
     if (!this.outgoing.hasUnsent) return;
     // The writer has taken some commands, so that there is room for others.
     this.outgoing.flush();
-    this.wake();
-  }
-
-  /** Waits for answers while there are commands without one. */
-  private async listen(): Promise<void> {
-    if (this.isListening) return;
-    this.isListening = true;
-    try {
-      for (;;) {
-        const { incoming } = this, { wakes } = incoming;
-        this.take();
-        if (!this.client.isWaiting) return;
-        // While main looks, the writer does not have to wake it.
-        const busily = this.options.awaitWriter?.(() => incoming.wakes !== wakes);
-        if (busily === undefined || !await busily) await incoming.nextWake(wakes);
-      }
-    } finally {
-      this.isListening = false;
-    }
+    wakeWriter(this.heap);
   }
 
   close(): void {

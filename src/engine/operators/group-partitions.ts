@@ -13,6 +13,7 @@ import { SharedHeap } from "../../storage/heap.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { registerTask } from "../parallel.ts";
 import { inOrderOfRows, type Output, PART_BITS, type PartGroups, PARTS, wholeOutput } from "./group-order.ts";
+import { numbered, Scatter, type Scattered } from "./group-scatter.ts";
 import { type FusedShape, Grouper } from "./group-table.ts";
 import type { MorselReader } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
@@ -59,12 +60,9 @@ interface WriteTask extends Rounds {
   first: number;
 }
 
-/** Written rows of one range: partition p has rows offsets[p] … offsets[p + 1]-1. */
-interface WrittenRange {
+/** Written rows of one range. */
+interface WrittenRange extends Scattered {
   range: number;
-  address: number;
-  sizeBytes: number;
-  offsets: number[];
   /** Rows have numbers below this; not all of them were written. */
   numbers: number;
 }
@@ -79,9 +77,7 @@ class RangeWriter {
   private readonly space: Workspace;
   private readonly shape: FusedShape;
   private readonly rows: RowShape;
-  private readonly counter: BoundKernel;
-  private readonly writer: BoundKernel;
-  private readonly cursors: number;
+  private readonly scatter: Scatter;
   private readonly ranges: Morsel[][];
   private readonly written: WrittenRange[] = [];
 
@@ -94,37 +90,21 @@ class RangeWriter {
     this.space = Workspace.of(context, OPERATOR);
     this.shape = from.grouper.fusedShape!;
     this.rows = rowShapeOf(this.shape);
-    const { memory } = context.heap;
     const { inputs, predicate } = this.shape;
-    this.counter = new BoundKernel(
-      scatterKernel(memory, inputs, predicate, this.rows, PART_BITS, false),
-      inputs,
-      context,
-      this.space,
-    );
-    this.writer = new BoundKernel(
-      scatterKernel(memory, inputs, predicate, this.rows, PART_BITS, true),
-      inputs,
-      context,
-      this.space,
-    );
-    this.cursors = this.space.allocate(PARTS * 4);
-    for (const kernel of [this.counter, this.writer]) kernel.setI32(kernel.cells.cursors, this.cursors);
+    const kernelOf = (writes: boolean) => {
+      const kernel = scatterKernel(context.heap.memory, inputs, predicate, this.rows, PART_BITS, writes);
+      return new BoundKernel(kernel, inputs, context, this.space);
+    };
+    this.scatter = new Scatter({ counting: kernelOf(false), writing: kernelOf(true) }, context, this.space);
   }
 
   run(k: number): void {
-    const { heap, memory } = this.context, range = this.task.first + k;
-    const cursors = heap.i32.subarray(this.cursors >>> 2, (this.cursors >>> 2) + PARTS);
-    cursors.fill(0);
-    this.pass(this.counter, range);
-    const offsets = [0];
-    for (const count of cursors) offsets.push(offsets.at(-1)! + count);
-    const width = rowBytes(this.rows), rowCount = offsets[PARTS];
-    const sizeBytes = rowCount * width + ROW_NUMBER_SLACK;
-    const address = memory.allocate(sizeBytes, OPERATOR);
-    for (let part = 0; part < PARTS; part++) cursors[part] = address + offsets[part] * width;
-    const numbers = this.pass(this.writer, range);
-    this.written.push({ range, address, sizeBytes, offsets, numbers });
+    const range = this.task.first + k;
+    let numbers = 0;
+    const scattered = this.scatter.run(rowBytes(this.rows), ROW_NUMBER_SLACK, OPERATOR, (kernel) => {
+      numbers = this.pass(kernel, range);
+    });
+    this.written.push({ range, ...scattered, numbers });
   }
 
   /** Returns the number of rows. */
@@ -409,13 +389,8 @@ function groupRound(
   context: QueryContext,
   spilled: Map<number, PartBlock[]>,
 ): number {
-  let next = firstNumber;
   const ofRanges = spread<WrittenRange[]>(context, WRITE, write, ranges, () => new RangeWriter(write, from, context));
-  const written = ofRanges.flat().sort((a, b) => a.range - b.range).map((range) => {
-    const firstNumber = next;
-    next += range.numbers;
-    return { ...range, firstNumber };
-  });
+  const { ranges: written, next } = numbered(ofRanges.flat(), firstNumber, ({ numbers }) => numbers);
   const group: GroupTask = { ...write, written };
   for (const parts of spread<SpilledParts>(context, GROUP, group, PARTS, () => new PartGrouper(group, from, context))) {
     for (const [part, blocks] of parts) spilled.set(part, [...spilled.get(part) ?? [], ...blocks]);

@@ -12,6 +12,7 @@ import type { QueryContext } from "../contract.ts";
 import { type Participant, registerTask, runTask } from "../parallel.ts";
 import type { GroupSample } from "../physical/grouping.ts";
 import { inOrderOfRows, PART_BITS, type PartGroups, PARTS, wholeOutput } from "./group-order.ts";
+import { numbered, Scatter, type Scattered } from "./group-scatter.ts";
 import type { Grouper, GroupTable } from "./group-table.ts";
 import type { Morsel } from "./morsel.ts";
 import { stagesOf } from "./morsels.ts";
@@ -34,52 +35,36 @@ interface GroupTask {
   first: number;
 }
 
-/** The groups of a range: partition p has buckets offsets[p] … offsets[p + 1]-1 of those at `list`. */
-interface RangeGroups {
+/** The groups of a range, and their buckets. */
+interface RangeGroups extends Scattered {
   range: number;
   table: HashTable;
-  list: number;
-  offsets: number[];
 }
 
 /** Groups ranges, and divides the buckets of their tables by partitions. */
 class RangeGrouper {
   private readonly space: Workspace;
-  private readonly counter: BoundKernel;
-  private readonly writer: BoundKernel;
-  private readonly cursors: number;
+  private readonly scatter: Scatter;
   private readonly grouped: RangeGroups[] = [];
 
   constructor(
     private readonly task: GroupTask,
     private readonly from: RangeSource,
-    private readonly context: QueryContext,
+    context: QueryContext,
   ) {
     this.space = Workspace.of(context, OPERATOR);
-    const { memory } = context.heap;
-    this.counter = new BoundKernel(scatterBucketsKernel(memory, PART_BITS, false), [], context, this.space);
-    this.writer = new BoundKernel(scatterBucketsKernel(memory, PART_BITS, true), [], context, this.space);
-    this.cursors = this.space.allocate(PARTS * 4);
-    for (const kernel of [this.counter, this.writer]) kernel.setI32(kernel.cells.cursors, this.cursors);
+    const kernelOf = (writes: boolean) =>
+      new BoundKernel(scatterBucketsKernel(context.heap.memory, PART_BITS, writes), [], context, this.space);
+    this.scatter = new Scatter({ counting: kernelOf(false), writing: kernelOf(true) }, context, this.space);
   }
 
   run(k: number): void {
-    const { heap, memory } = this.context, range = this.task.first + k;
-    const table = this.from.fill(range) as HashTable;
-    const cursors = heap.i32.subarray(this.cursors >>> 2, (this.cursors >>> 2) + PARTS);
-    cursors.fill(0);
-    this.scatter(this.counter, table);
-    const offsets = [0];
-    for (const count of cursors) offsets.push(offsets.at(-1)! + count);
-    const list = memory.allocate(listBytes(table), OPERATOR);
-    for (let part = 0; part < PARTS; part++) cursors[part] = list + offsets[part] * BUCKET_BYTES;
-    this.scatter(this.writer, table);
-    this.grouped.push({ range, table, list, offsets });
-  }
-
-  private scatter(kernel: BoundKernel, table: HashTable): void {
-    kernel.setI32(kernel.cells.buckets, table.buckets);
-    kernel.run(0, table.bucketCount);
+    const range = this.task.first + k, table = this.from.fill(range) as HashTable;
+    const scattered = this.scatter.run(BUCKET_BYTES, 0, OPERATOR, (kernel) => {
+      kernel.setI32(kernel.cells.buckets, table.buckets);
+      kernel.run(0, table.bucketCount);
+    });
+    this.grouped.push({ range, table, ...scattered });
   }
 
   finish(): RangeGroups[] {
@@ -90,10 +75,6 @@ class RangeGrouper {
     this.space.release();
     this.from.close();
   }
-}
-
-function listBytes({ groups }: HashTable): number {
-  return Math.max(8, groups * BUCKET_BYTES);
 }
 
 interface MergeTask {
@@ -121,8 +102,8 @@ class PartMerger {
   run(part: number): void {
     this.tables.with(part, this.grouper, (merged) => {
       try {
-        for (const { table, list, offsets, firstNumber } of this.task.grouped) {
-          const buckets = list + offsets[part] * BUCKET_BYTES, count = offsets[part + 1] - offsets[part];
+        for (const { table, address, offsets, firstNumber } of this.task.grouped) {
+          const buckets = address + offsets[part] * BUCKET_BYTES, count = offsets[part + 1] - offsets[part];
           if (count > 0) this.grouper.mergePart(merged, { buckets, count, records: table.records, firstNumber });
         }
       } finally {
@@ -168,18 +149,14 @@ export function mergeRanges(
     for (const stage of stagesOf(ranges)) {
       for (let k = 0; k < stage.count; k += perRound) {
         const count = Math.min(perRound, stage.count - k), task: GroupTask = { data, first: stage.first + k };
-        const grouped = (runTask(GROUP, task, count, context) as RangeGroups[][]).flat()
-          .sort((a, b) => a.range - b.range)
-          .map((range) => {
-            const firstNumber = next;
-            next += range.table.groups;
-            return { ...range, firstNumber };
-          });
-        const merge: MergeTask = { data, tables: tables.address, grouped };
+        const groups = (runTask(GROUP, task, count, context) as RangeGroups[][]).flat();
+        const grouped = numbered(groups, next, ({ table }) => table.groups);
+        next = grouped.next;
+        const merge: MergeTask = { data, tables: tables.address, grouped: grouped.ranges };
         arenas.push(...(runTask(MERGE, merge, PARTS, context) as Arenas[]).flat());
-        for (const { table, list } of grouped) {
+        for (const { table, address, sizeBytes } of grouped.ranges) {
           ofRanges.drop(table);
-          memory.free(list, listBytes(table));
+          memory.free(address, sizeBytes);
         }
       }
     }

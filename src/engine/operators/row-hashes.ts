@@ -5,7 +5,7 @@
 import type { SharedHeap } from "../../storage/heap.ts";
 import { type Layout, layoutOf, typeOf } from "../../types/mod.ts";
 import type { Vector } from "../contract.ts";
-import { mix } from "../keys.ts";
+import { mix } from "../../types/hash.ts";
 import { pollLongText } from "../long-texts.ts";
 
 const NULL_HASH = 0x2f0b4c4d;

@@ -7,7 +7,7 @@
  */
 import { NULL_I32, NULL_I64 } from "../../types/mod.ts";
 import type { Code, ValueType } from "../../wasm/assembler.ts";
-import { eachRow, kernelOf } from "./column-kernels.ts";
+import { eachRow, kernelOf, storeNone } from "./column-kernels.ts";
 import { DOUBLE_TOLERANCE } from "./nodes.ts";
 
 type Memory = WebAssembly.Memory;
@@ -390,7 +390,7 @@ export function sliceKernel(memory: Memory, dimensions: number, indexCount: numb
     const last = code.local("i64"), kept = dimensions - indexCount;
     const load = (column: number | undefined) => code.get(column!).memory("i64.load").set(index);
     eachRow(code, [pairs, out, ...columns].map((base) => ({ base, width: 8 })), row, to, () => {
-      code.get(out).i64(-1n << 32n).memory("i64.store");
+      storeNone(code, out);
       code.block((missing) =>
         open(code, pairs, array, () => {
           stopUnlessDimensions(code, row, array, dimensions);
@@ -458,8 +458,6 @@ function beginSame(code: Code, out: number, at: number, array: Opened): void {
     code.get(at).get(word).memory("i32.load").memory("i32.store").get(at).i32(4).op("i32.add").set(at);
   });
 }
-
-const storeNone = (code: Code, out: number) => code.get(out).i64(-1n << 32n).memory("i64.store");
 
 /** (a, b, from, to, out, at) */
 export type CombiningKernel = (a: number, b: number, from: number, to: number, out: number, at: number) => number;

@@ -1,5 +1,9 @@
 /** What kernels over the columns of a batch share. */
+import { NULL_TEXT } from "../../types/mod.ts";
 import { type Code, Module, sharedMemory, type ValueType } from "../../wasm/assembler.ts";
+
+/** A kernel is made for at least this many rows: to make one takes as long as JavaScript takes for some thousand rows. */
+export const KERNEL_ROWS_MIN = 1_024;
 
 const kernels = new WeakMap<WebAssembly.Memory, Map<string, unknown>>();
 
@@ -21,6 +25,11 @@ export function kernelOf<Kernel>(
     known.set(name, kernel = exports.run);
   }
   return kernel as Kernel;
+}
+
+/** Stores a text or an array that is NULL. `heap`: its index among the memories of the module. */
+export function storeNone(code: Code, out: number, heap = 0): void {
+  code.get(out).i64(NULL_TEXT).memory("i64.store", 0, heap);
 }
 
 /** Emits a loop over the rows `row` … `to`-1, in whose body each `base` is the address of the row's value. */

@@ -75,6 +75,8 @@ export interface FunctionEntry {
    */
   rewrite?: (constants: readonly (Value | undefined)[], types: readonly string[]) => Rewritten | undefined;
 
+  /** With `emit` or `batch`: the value for constants, if it needs no kernel. */
+  ofConstants?: (args: readonly Value[], nowMicros: bigint | undefined) => Value | undefined;
   /** Scalar: values in, value out; see the table of wasm types in ir.ts. `types` are the arguments' tags. */
   emit?: (args: IrNode[], types: string[]) => IrNode;
   /** Scalar, over columns. Text columns are pairs; results of text layout are made with `out.text`. */

@@ -1,4 +1,5 @@
 /** LIKE, ILIKE, regular expressions in Java's syntax, glob. */
+import { KERNEL_ROWS_MIN } from "./column-kernels.ts";
 import { SqlError, SQLSTATE } from "../../errors.ts";
 import type { BatchColumn, BatchFunction, BatchOut, FunctionContext, FunctionEntry } from "./entry.ts";
 import { smallLetters } from "./letter-case.ts";
@@ -299,8 +300,6 @@ const regexpReplace: BatchFunction = (args, out, rowCount, context) => {
   for (let row = 0; row < rowCount; row++) one(row);
 };
 
-/** To make a kernel takes as long as some thousand rows without one. */
-const KERNEL_ROWS_MIN = 1_024;
 const NOT_SIMPLE = "not simple";
 
 /** The kernel of a constant expression and replacement, if they have one. */

@@ -12,7 +12,7 @@ import {
   SLACK_BYTES,
   writeNumberTables,
 } from "../../wasm/number-texts.ts";
-import { eachRow } from "./column-kernels.ts";
+import { eachRow, KERNEL_ROWS_MIN, storeNone } from "./column-kernels.ts";
 import type { BatchColumn, BatchOut, FunctionContext } from "./entry.ts";
 
 /** Arrays with this many dimensions have a kernel. */
@@ -64,20 +64,24 @@ function kernelsOf(heap: WebAssembly.Memory): Kernels {
   return kernels;
 }
 
-/** To make the kernels takes as long as JavaScript takes for some thousand rows. */
-const FEW_ROWS = 1_024;
-
-/** Writes the texts of a column, and calls `other` for each row that the kernel cannot write. False if its type has no kernel, or for few rows. */
+/** Writes the texts of a column. `other` writes those that no kernel can, and all of few rows. */
 export function writeTexts(
   { address, type }: BatchColumn,
   out: Pick<BatchOut, "address" | "reserve">,
   rowCount: number,
   { heap, poll }: FunctionContext,
   other: (row: number) => void,
-): boolean {
-  if (rowCount < FEW_ROWS && !known.has(heap.memory)) return false;
-  const { write, place, words } = kernelsOf(heap.memory), kernel = write.get(type);
-  if (kernel === undefined) return false;
+): void {
+  const isWorth = rowCount >= KERNEL_ROWS_MIN || known.has(heap.memory);
+  const kernels = isWorth ? kernelsOf(heap.memory) : undefined, kernel = kernels?.write.get(type);
+  if (kernels === undefined || kernel === undefined) {
+    for (let row = 0; row < rowCount; row++) {
+      other(row);
+      if ((row & 4095) === 4095) poll();
+    }
+    return;
+  }
+  const { place, words } = kernels;
   for (let row = 0; row < rowCount;) {
     const end = kernel(address, row, rowCount, out.address);
     if (end > row) place(out.address, row, end, out.reserve(words[END / 4] - TEXTS));
@@ -85,7 +89,6 @@ export function writeTexts(
     row = Math.max(end, row + 1);
     poll();
   }
-  return true;
 }
 
 /** Emits the loop over the rows. `at`: the end of the texts so far. `stop`: leaves the kernel at this row. */
@@ -117,7 +120,6 @@ function storePair(code: Code, out: number, at: number, end: number): void {
   );
   code.get(end).set(at);
 }
-const storeNone = (code: Code, out: number) => code.get(out).i64(-1n << 32n).memory("i64.store", 0, HEAP);
 
 function addNumber(module: Module, type: NumberType, functions: NumberFunctions): void {
   kernel(module, type, WIDTH[type], NUMBER_BYTES_MAX, (code, { column, out, at, end }, stop) => {
@@ -140,7 +142,7 @@ function addNumber(module: Module, type: NumberType, functions: NumberFunctions)
       code.op(`${form}.ne`);
     } else if (form === "i64") code.get(value).i64(NULL_I64).op("i64.eq");
     else code.get(value).i32(NULL_I32).op("i32.eq");
-    code.if(() => storeNone(code, out), write);
+    code.if(() => storeNone(code, out, HEAP), write);
   });
 }
 
@@ -154,7 +156,7 @@ function addArray(module: Module, dimensions: typeof ARRAY_DIMENSIONS[number], {
     const isFirstOf = (start: number) => code.get(array).get(start).op("i32.eq");
     const head = 4 + 4 * dimensions;
     code.get(column).memory("i32.load", 4, HEAP).tee(last).i32(ARRAY_BYTES_MAX).op("i32.gt_s").if(stop);
-    code.get(last).i32(0).op("i32.lt_s").if(() => storeNone(code, out), () => {
+    code.get(last).i32(0).op("i32.lt_s").if(() => storeNone(code, out, HEAP), () => {
       code.get(column).memory("i32.load", 0, HEAP).tee(array).get(last).op("i32.add").set(last);
       code.get(array).memory("i32.load", 0, HEAP).i32(dimensions).op("i32.ne").if(stop);
       code.get(array).memory("i32.load", 4 * dimensions, HEAP).i32(3).op("i32.shl").set(rowBytes);

@@ -404,11 +404,7 @@ for (const [to, returns] of TEXT_TARGETS) {
         if (length < 0) out.setNull(row);
         else out.setText(row, scratch.subarray(0, length));
       };
-      if (writeTexts(column, out, rowCount, context, one)) return;
-      for (let row = 0; row < rowCount; row++) {
-        one(row);
-        if ((row & 4095) === 4095) context.poll();
-      }
+      writeTexts(column, out, rowCount, context, one);
     }, { examples: from === "DOUBLE" && to === "STRING" ? [{ sql: "1e10::string", gives: "1.0E10" }] : [] }));
   }
   // A text pair stays unchanged.
@@ -417,6 +413,7 @@ for (const [to, returns] of TEXT_TARGETS) {
       ...entry(`cast_${to}`, from, returns, () => {}),
       batch: undefined,
       emit: ([a]) => a,
+      ofConstants: ([value]) => value,
     });
   }
 }

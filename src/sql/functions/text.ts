@@ -13,6 +13,7 @@ import { quotedName } from "../quoting.ts";
 import { RowText } from "./text-casts.ts";
 import { capitalLetters, type LetterCase, smallLetters } from "./letter-case.ts";
 import { textKernels } from "./text-kernels.ts";
+import { KERNEL_ROWS_MIN } from "./column-kernels.ts";
 import { COLUMNS_MAX, joinTexts, type Pieces } from "./concat-kernel.ts";
 import { writeTexts } from "./text-cast-kernels.ts";
 import { baseOf, dataViewsOf, HALF, type MemoryViews, offsetOf, viewOf, viewsOf } from "./memory-views.ts";
@@ -252,16 +253,13 @@ const concat: BatchFunction = (args, out, rowCount, context) => {
     if (bytes === scratch) out.setText(row, bytes.subarray(0, length));
     pace.spend(16);
   };
-  if (rowCount < JOINED_ROWS_MIN || args.length > COLUMNS_MAX) {
+  if (rowCount < KERNEL_ROWS_MIN || args.length > COLUMNS_MAX) {
     for (let row = 0; row < rowCount; row++) one(row);
     return;
   }
   const pieces = args.map((column, k) => piecesOf(column, others[k], out, rowCount, context));
   joinTexts(pieces, out, rowCount, context, one);
 };
-
-/** Making kernels takes as long as JavaScript takes for some thousand rows. */
-const JOINED_ROWS_MIN = 1_024;
 
 /** The texts of a column. Those that are made for it have the lifetime of the result. */
 function piecesOf(
@@ -287,12 +285,7 @@ function piecesOf(
     view.setUint32(offset, at, true);
     view.setInt32(offset + 4, text.length, true);
   };
-  if (!writeTexts(column, { address: pairs, reserve: (sizeBytes) => out.reserve(sizeBytes) }, count, context, one)) {
-    for (let row = 0; row < count; row++) {
-      one(row);
-      if ((row & 4095) === 4095) context.poll();
-    }
-  }
+  writeTexts(column, { address: pairs, reserve: (sizeBytes) => out.reserve(sizeBytes) }, count, context, one);
   const none = nullPiece(column) ?? NO_PIECE;
   return { pairs, step, noneAt: stored(none), noneLength: none.length };
 }

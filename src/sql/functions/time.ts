@@ -31,7 +31,7 @@ function clock(name: string, returns: string, of: (nowMicros: bigint) => bigint)
       for (let row = 0; row < rowCount; row++) out.values[row] = value;
     },
     [],
-    { volatility: "stable" },
+    { volatility: "stable", ofConstants: (_, nowMicros) => nowMicros && of(nowMicros) },
   );
 }
 entries.push(

@@ -549,11 +549,7 @@ export const wideFunctions: FunctionEntry[] = [
         return array && arrayText(array, work);
       };
       const one = (row: number) => out.setText(row, isArray ? arrayAt(row) : textOfWide(column, row));
-      if (writeTexts(column, out, rowCount, context, one)) return;
-      for (let row = 0; row < rowCount; row++) {
-        one(row);
-        if ((row & 4095) === 4095) context.poll();
-      }
+      writeTexts(column, out, rowCount, context, one);
     },
   })),
 ];

@@ -62,18 +62,11 @@ function worked(expr: Expr, context: EvaluationContext): Constant {
   return { kind: "constant", value: calls.valueOf(expr, context), type: expr.type };
 }
 
-/** The value of the calls that most INSERTs have, which need no kernel: the clock, and texts as symbols. */
+/** The value of a call that needs no kernel. Most INSERTs have such calls: the clock, and texts as symbols. */
 function plainValue(expr: Expr, { nowMicros }: EvaluationContext): Value | undefined {
   if (expr.kind !== "call") return undefined;
-  switch (expr.function) {
-    case "now()":
-      return nowMicros;
-    case "cast_SYMBOL_TEXT(STRING)":
-    case "cast_SYMBOL_TEXT(VARCHAR)": {
-      const [text] = expr.args;
-      return text!.kind === "constant" ? text!.value : undefined;
-    }
-  }
+  const { entry: { ofConstants } } = registry.resolve(expr.function);
+  return ofConstants?.(expr.args.map((arg) => (arg as Constant).value), nowMicros);
 }
 
 /** True if the call can be evaluated before the statement runs. Codes of symbols need a dictionary. */

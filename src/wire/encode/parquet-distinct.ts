@@ -1,5 +1,6 @@
 /** Finds the distinct values of a column for a dictionary. */
 import type { SharedHeap } from "../../storage/heap.ts";
+import { mix } from "../../types/hash.ts";
 
 export interface Distinct {
   /** For each value its place among the distinct ones. */
@@ -60,13 +61,6 @@ class Found {
   }
 }
 
-/** Spreads all bits to the low ones, by which slots are chosen. Source: the finalizer of MurmurHash3. */
-function spread(hash: number): number {
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return hash ^ (hash >>> 16);
-}
-
 /** Distinct cells. Undefined if there are more than `distinctMax`, or if their hashes are often the same. */
 export function distinctCells(
   words: Int32Array,
@@ -80,7 +74,7 @@ export function distinctCells(
     const cell = k * wordsPerCell;
     let hash = 0;
     for (let word = cell; word < cell + wordsPerCell; word++) hash = Math.imul(hash ^ words[word], 0x9e3779b1);
-    hash = spread(hash);
+    hash = mix(hash);
     let slot = hash & found.mask, number = found.slots[slot] - 1;
     while (number >= 0) {
       if (equalCells(words, found.firsts[number] * wordsPerCell, cell, wordsPerCell)) break;
@@ -136,7 +130,7 @@ export function distinctTexts(
     }
     let hash = length;
     for (let at = address; at < address + length; at++) hash = Math.imul(hash ^ u8[at], 0x01000193);
-    hash = spread(hash);
+    hash = mix(hash);
     let slot = hash & found.mask, number = found.slots[slot] - 1;
     while (number >= 0) {
       const first = 2 * found.firsts[number];
