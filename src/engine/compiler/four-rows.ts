@@ -27,6 +27,8 @@ const HALVES = ["low", "high"] as const;
 export class FourRows {
   private readonly columns = new Map<number, number>();
   private readonly products = new Map<Addend, number[]>();
+  /** Upper halves of words, in all lanes. V8 would make a constant of the loop again for each use. */
+  private readonly aboves = new Map<number, number>();
   /** `rows`: what each row adds; of two rows, if only the first word of a pair is added to. */
   private readonly pairs: { at: number; pair: Pair; rows: number[] }[] = [];
 
@@ -36,6 +38,11 @@ export class FourRows {
     const vector = () => code.local("v128");
     for (const addend of words) {
       if (addend?.kind === "product") this.products.set(addend, HALVES.map(vector));
+      if (addend?.kind === "column" && !this.aboves.has(addend.above)) {
+        const local = vector();
+        code.splat32(addend.above).set(local);
+        this.aboves.set(addend.above, local);
+      }
       const inputs = addend?.kind === "product" ? addend.inputs : addend?.kind === "column" ? [addend.input] : [];
       for (const input of inputs) if (!this.columns.has(input)) this.columns.set(input, vector());
     }
@@ -95,12 +102,12 @@ export class FourRows {
 
   /** Pushes what two rows add to a word. */
   private pushTwo(addend: Addend | undefined, half: number): void {
-    const { columns, products, writer: { code } } = this;
+    const { columns, products, aboves, writer: { code } } = this;
     if (addend === undefined) code.splat64(0n);
     else if (addend.kind === "one") code.splat64(1n);
     else if (addend.kind === "product") code.get(products.get(addend)![half]);
     else {
-      code.get(columns.get(addend.input)!).splat32(addend.above).shuffle([FIRST_PAIRS, LAST_PAIRS][half]);
+      code.get(columns.get(addend.input)!).get(aboves.get(addend.above)!).shuffle([FIRST_PAIRS, LAST_PAIRS][half]);
     }
   }
 
