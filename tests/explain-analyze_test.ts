@@ -94,6 +94,19 @@ Deno.test("EXPLAIN ANALYZE", async (t) => {
     // Nothing is read.
     ["select a.x from t a join u on a.x = u.x", /Inner join .*gave 0 pairs; .*\n +Scan t: x .*gave 0 rows/],
     ["select ts, sum(d) from t where ts > '2050' sample by 1h", /Scan t: .*gave 0 rows; done by the operator above/],
+    // No row passes.
+    ...[
+      "select s, x, count() from t where d * x = -1 group by s, x",
+      "select s, first(t) from t where d * x = -1 group by s",
+      "select string_agg(t, ',') from t where d * x = -1",
+      "select s, sum(d) from t where d * x = -1 order by sum(d) limit 3",
+      "select x, d from t where d * x = -1 order by d limit 3",
+      "select count_distinct(x) from t where d * x = -1",
+      "select distinct s, x from t where d * x = -1",
+      "select ts, sum(d) from t where d * x = -1 sample by 1h",
+      "select * from t where d * x = -1 latest on ts partition by s",
+      "select ts, row_number() over (partition by s) from t where d * x = -1",
+    ].map((statement): [string, RegExp] => [statement, /Scan t.*; gave 0 rows[;,]/]),
     ["select count() from t", /From statistics: count\(\) \[gave 1 rows, 8 B/],
   ];
   for (const [statement, ...lines] of plans) {

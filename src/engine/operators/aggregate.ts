@@ -28,7 +28,7 @@ import {
   rowCountOf,
   typesOfPlan,
 } from "./base.ts";
-import { countPassed, isCounted, withRowCount } from "./counted-spec.ts";
+import { countedSpec, countPassed, isCounted } from "./counted-spec.ts";
 import { assertingContract } from "./contract.ts";
 import { DistinctBits, DistinctValues } from "./distinct-count.ts";
 import { SideBySide } from "./side-by-side.ts";
@@ -193,7 +193,7 @@ class Aggregate implements Operator {
     /** The last column of the input has numbers of rows that tell their ranges, see `RangedRows`. */
     private readonly isNumbered = false,
   ) {
-    this.spec = isCounted(way.reading.reader, context) ? withRowCount(way.spec) : way.spec;
+    this.spec = countedSpec(way.spec, way.reading.reader, context);
     this.baseTypes = typesOf(way.reading.baseColumns);
     this.grouper = new Grouper(this.spec, this.baseTypes, context);
     this.space = Workspace.of(context, "GROUP BY");

@@ -7,7 +7,11 @@ export function isCounted(reader: number | undefined, { analysis }: QueryContext
   return analysis !== undefined && reader !== undefined;
 }
 
-export function withRowCount(spec: GroupSpec): GroupSpec {
+/** With the number of rows as the last aggregate, if it is needed. */
+export function countedSpec(spec: GroupSpec, reader: number | undefined, context: QueryContext): GroupSpec {
+  if (!isCounted(reader, context)) return spec;
+  // Without groups nothing else is counted.
+  context.analysis!.countPassed(reader, 0);
   return { ...spec, calls: [...spec.calls, { function: "count()", args: [], type: "LONG" }] };
 }
 

@@ -28,7 +28,7 @@ import { scanDictionaries, sourceOf } from "../physical/facts.ts";
 import { exprsOf } from "../physical/grouping.ts";
 import type { RunsWay } from "../physical/plan.ts";
 import { OFFSET_ROWS_MIN } from "../physical/thresholds.ts";
-import { countPassed, isCounted, withRowCount } from "./counted-spec.ts";
+import { countedSpec, countPassed, isCounted } from "./counted-spec.ts";
 import { type FusedShape, Grouper, type GroupTable } from "./group-table.ts";
 import { MarkedRows } from "./marked-rows.ts";
 import { markedShapes, markedShareMax } from "./masked-rows.ts";
@@ -83,7 +83,7 @@ export function createSampleRuns(
   way: RunsWay,
   context: QueryContext,
 ): { groups: Operator; buckets: TimeBuckets } {
-  const task = isCounted(way.reader, context) ? { ...way, spec: withRowCount(way.spec) } : way;
+  const task = { ...way, spec: countedSpec(way.spec, way.reader, context) };
   const runs = new Runs(task, context);
   return { groups: new SampledRuns(columns, task, runs, context), buckets: runs.buckets };
 }
