@@ -49,11 +49,15 @@ export async function runPage(path: string): Promise<PageRun> {
 const isRun = (language: string) => ["sql", "sh", "ts", "python", "ini", "yaml"].includes(language);
 /** Programs that each language needs. */
 const NEEDS: Record<string, string[]> = { sql: ["psql"], python: ["python3"], yaml: ["promtool"] };
+/** Blocks of these use no data of the server. */
+const FILES = ["ini", "yaml"];
 const PATIENCE_MS = 60_000;
 
 class Runner {
   private readonly skipped: string[] = [];
   private ran = 0;
+  /** The first block that needs a missing program: later ones may use the rows that it stores. */
+  private skippedFrom?: number;
 
   constructor(
     private readonly server: TestServer,
@@ -111,8 +115,14 @@ class Runner {
     const words = NEEDS[language] ?? (language === "sh" ? ["bash", ...wordsOf(body)] : []);
     const missing = PROGRAMS.find((program) => words.includes(program) && !isInstalled(program)) ??
       (language === "python" && pythonWithDriver() === undefined ? "psycopg" : undefined);
-    if (missing !== undefined) {
-      this.skipped.push(`line ${line}: ${missing} is not installed`);
+    const isFile = FILES.includes(language);
+    if (missing !== undefined || this.skippedFrom !== undefined && !isFile) {
+      if (!isFile) this.skippedFrom ??= line;
+      this.skipped.push(
+        `line ${line}: ${
+          missing === undefined ? `line ${this.skippedFrom} was not run` : `${missing} is not installed`
+        }`,
+      );
       return undefined;
     }
     this.ran++;
