@@ -24,6 +24,7 @@ function callsMarks(calls: Calls | undefined): string[] {
 function waysOf(physical: PhysicalPlan): string[] {
   switch (physical.operator) {
     case "pipeline":
+      return physical.ahead !== undefined ? ["reads ahead on all threads if that pays off"] : [];
     case "unnest":
     case "recursion":
     case "source":

@@ -77,7 +77,7 @@ class Builder {
     const open = (reading: Reading) => this.open(reading, inputs, opened);
     switch (plan.operator) {
       case "pipeline":
-        return new Pipeline(open(plan.reading), plan.reading, context, plan.rowsAtMost, plan.inSteps);
+        return new Pipeline(open(plan.reading), plan.reading, context, plan);
       case "join": {
         const join = this.createJoin(plan);
         opened.push(join);

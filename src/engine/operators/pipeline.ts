@@ -6,10 +6,11 @@ import { Workspace } from "../columns.ts";
 import { type Batch, type Changes, MORSEL_ROWS, type Operator, type QueryContext } from "../contract.ts";
 import { columnsOf } from "../compiler/expression.ts";
 import { type CompiledExpressions, compileExpressions, type CompileOptions } from "../expressions.ts";
-import type { Reading } from "../physical/plan.ts";
+import type { PhysicalPipeline, Reading } from "../physical/plan.ts";
 import { rowIdColumn, typesOf } from "../physical/reading.ts";
 import { closeBase, reboundBase, rewindBase } from "./base.ts";
 import { LookupReader } from "./lookup-reader.ts";
+import { ReadAhead } from "./read-ahead.ts";
 import { advance, ScanReader } from "./scan.ts";
 import { SelectedRows } from "./selected-rows.ts";
 import type { JoinBase, PipelineBase, RowReader } from "./base-plan.ts";
@@ -35,15 +36,17 @@ export class Pipeline implements Operator {
   /** Most rows of the next step. */
   private runRows = FIRST_RUN_ROWS;
   private reverser?: Reverser;
+  private ahead?: ReadAhead;
+  public rowsAtMost?: number;
 
   constructor(
     private base: PipelineBase,
     private reading: Reading,
     private readonly context: QueryContext,
-    public rowsAtMost?: number,
-    private readonly inSteps = false,
+    private readonly way: Pick<PhysicalPipeline, "rowsAtMost" | "inSteps" | "ahead"> = {},
   ) {
     this.columns = reading.columns;
+    this.rowsAtMost = way.rowsAtMost;
   }
 
   next(): Batch | undefined {
@@ -88,7 +91,6 @@ export class Pipeline implements Operator {
   }
 
   private nextOfScan(node: ScanNode, source: ScanSource, counter?: number): Batch | undefined {
-    const rowIds = rowIdColumn(this.reading);
     if (this.morsels === undefined) {
       this.morsels = morselsOf(node, source, this.context, this.reading.predicates, [], true);
       if (node.reverse) this.morsels.reverse();
@@ -97,7 +99,27 @@ export class Pipeline implements Operator {
     const whole = this.morsels[this.position];
     if (whole === undefined) return undefined;
     if (whole.lookup !== undefined) return this.nextLookedUp(whole.lookup, node, source, counter);
-    const morsel = this.nextRows(whole, node.reverse === true);
+    const ahead = this.readAhead(node), kept = ahead?.read(this.morsels, this.position);
+    if (kept !== undefined) {
+      this.position++;
+      return node.reverse && kept.rowCount > 0 ? this.reversed(kept) : kept;
+    }
+    const start = performance.now(), morsel = this.nextRows(whole, node.reverse === true);
+    const batch = this.readRows(morsel, node, source, counter);
+    ahead?.learn(morsel.end - morsel.start, batch.rowCount, performance.now() - start);
+    return batch;
+  }
+
+  /** Undefined if rows are read alone: the first ones of a limit, and those of a morsel of which some have been read. */
+  private readAhead(node: ScanNode): ReadAhead | undefined {
+    const { way: { ahead, inSteps }, context } = this, isInSteps = inSteps === true || node.reverse === true;
+    if (ahead === undefined || context.parallel === undefined || this.left !== undefined) return undefined;
+    if (isInSteps && this.runRows < MORSEL_ROWS) return undefined;
+    return this.ahead ??= new ReadAhead(node, this.reading, ahead, isInSteps, context);
+  }
+
+  private readRows(morsel: Morsel, node: ScanNode, source: ScanSource, counter?: number): Batch {
+    const rowIds = rowIdColumn(this.reading);
     const options = { operator: "scan", expectedRows: source.rowCount, rowIdColumn: rowIds };
     const selected = node.reverse ? undefined : this.selectedOf(node).read(morsel);
     if (selected !== undefined) {
@@ -116,7 +138,7 @@ export class Pipeline implements Operator {
   /** The next rows of a morsel. Under a limit often only some of the first rows are wanted, or of the newest. */
   private nextRows(whole: Morsel, isReverse: boolean): Morsel {
     const { from, to } = this.left ?? { from: whole.start, to: whole.end };
-    const rowCount = this.inSteps || isReverse ? Math.min(to - from, this.runRows) : to - from;
+    const rowCount = this.way.inSteps || isReverse ? Math.min(to - from, this.runRows) : to - from;
     const start = isReverse ? to - rowCount : from, end = start + rowCount;
     this.left = rowCount === to - from ? undefined : isReverse ? { from, to: start } : { from: end, to };
     if (this.left === undefined) this.position++;
@@ -152,6 +174,8 @@ export class Pipeline implements Operator {
     const { joined } = this;
     this.joined = undefined;
     if (!rewindBase(base, joined)) return false;
+    this.ahead?.close();
+    this.ahead = undefined;
     this.position = 0;
     this.left = undefined;
     this.runRows = FIRST_RUN_ROWS;
@@ -188,6 +212,7 @@ export class Pipeline implements Operator {
   }
 
   close(): void {
+    this.ahead?.close();
     this.compiled?.close();
     this.reader?.close();
     this.finder?.close();

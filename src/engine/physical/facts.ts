@@ -4,6 +4,7 @@ import type { Dictionary, ScanSource, SegmentList } from "../../storage/contract
 import { assert } from "../../assert.ts";
 import { NO_DICTIONARY } from "../columns.ts";
 import type { FunctionRegistry } from "../contract.ts";
+import type { AheadLimits } from "./plan.ts";
 
 export interface PlanFacts {
   functions: FunctionRegistry;
@@ -12,7 +13,7 @@ export interface PlanFacts {
   /** True if operators may write to disk. */
   spills?: boolean;
   /** Tests lower these to choose the algorithms for many rows. */
-  thresholds?: { distinctRowsMin?: number; helpFromRows?: number };
+  thresholds?: { distinctRowsMin?: number; helpFromRows?: number; ahead?: AheadLimits };
 }
 
 export function sourceOf({ id }: ScanNode, { sources }: Pick<PlanFacts, "sources">): ScanSource {

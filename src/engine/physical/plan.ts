@@ -85,6 +85,16 @@ export interface PhysicalPipeline extends PhysicalBase {
   rowsAtMost?: number;
   /** A limit reads it: the first batches have few rows. */
   inSteps?: boolean;
+  /** Rows of a scan may be read ahead by all threads. */
+  ahead?: AheadLimits;
+}
+
+/** When rows are read ahead by all threads. */
+export interface AheadLimits {
+  /** Least time of one thread for the rows of a stage. 0: stages need not be faster, in tests. */
+  stageMsMin: number;
+  /** Most time for keeping the rows that pass, as a share of that time. */
+  keepingShareMax: number;
 }
 
 /** One aggregate with a kernel form, over the columns of a base. */

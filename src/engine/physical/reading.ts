@@ -15,7 +15,7 @@ import type { Dictionary } from "../../storage/contract.ts";
 import { mapColumns } from "../compiler/expression.ts";
 import { type PlanFacts, scanDictionaries, sourceOf } from "./facts.ts";
 import type { FusedNode, PhysicalPipeline, PhysicalPlan, Reading, ReadingBase } from "./plan.ts";
-import { FUSED_SIZE_MAX } from "./thresholds.ts";
+import { AHEAD_LIMITS, FUSED_SIZE_MAX, HELP_ROWS_MIN } from "./thresholds.ts";
 import { isVolatile } from "./functions.ts";
 
 /**
@@ -64,7 +64,23 @@ function extended(
 }
 
 function pipeline(id: number, node: PhysicalPipeline["node"], below: Below, facts: PlanFacts): PhysicalPipeline {
-  return { operator: "pipeline", id, node, ...below, rowsAtMost: rowsAtMost(below.reading, facts) };
+  const { reading } = below;
+  return {
+    operator: "pipeline",
+    id,
+    node,
+    ...below,
+    rowsAtMost: rowsAtMost(reading, facts),
+    ahead: isWorthHelp(reading, facts) ? facts.thresholds?.ahead ?? AHEAD_LIMITS : undefined,
+  };
+}
+
+/** True if the rows of a scan take a while, and may be computed in any order. */
+function isWorthHelp(reading: Reading, facts: PlanFacts): boolean {
+  const { base, predicates, exprs } = reading, rowsMin = facts.thresholds?.helpFromRows ?? HELP_ROWS_MIN;
+  if (base.kind !== "scan" || base.node.rowId || sourceOf(base.node, facts).rowCount < rowsMin) return false;
+  return isRepeatable(reading, facts) && !predicates.some((expr) => isVolatile(expr, facts)) &&
+    (predicates.length > 0 || exprs.some(({ kind }) => kind === "call" || kind === "case"));
 }
 
 /** The input's rows, which operator `id` reads in one pass if possible. */

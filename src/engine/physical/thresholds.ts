@@ -1,4 +1,5 @@
 /** Thresholds of the choices, measured with `deno task bench`. */
+import type { AheadLimits } from "./plan.ts";
 
 /** Combined expressions beyond this size stay separate: nested sums double with every level. */
 export const FUSED_SIZE_MAX = 400;
@@ -41,6 +42,8 @@ export const TOP_ROWS_MIN = 16_384;
 export const ROW_FORMAT_COLUMNS_MAX = 32;
 /** Number of rows for which other workers' help pays off. */
 export const HELP_ROWS_MIN = 200_000;
+/** Reading ahead: to begin a stage takes all threads some tenths of a millisecond. */
+export const AHEAD_LIMITS: AheadLimits = { stageMsMin: 2, keepingShareMax: 1 / 2 };
 /** Best rows by all workers: each worker keeps this many rows, and the leader all of theirs. */
 export const BEST_LIMIT_MAX = 10_000;
 /** Best rows are first reduced when there are this many more than twice the limit. */
