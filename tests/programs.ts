@@ -1,15 +1,21 @@
 /** External programs for test suites: found on the PATH, started on free ports, stopped with the test. */
 import { freePort } from "./server.ts";
 
+/** True if the program is installed and ends without an error. */
+export async function succeeds([program, ...args]: readonly string[]): Promise<boolean> {
+  // For a missing program this throws synchronously.
+  const run = async () => await new Deno.Command(program!, { args, stdout: "null", stderr: "null" }).output();
+  return await run().then(({ success }) => success, () => false);
+}
+
+/** Fails also for the `node` that Deno offers to its tasks where Node is not installed. */
+export const NODE_PROBE = ["node", "-e", "process.exit(process.versions.deno === undefined ? 0 : 1)"];
+
 /** Returns the installed programs of `names`. Prints one line about the missing ones, as their suites are skipped. */
 export async function installed(names: string[], suite: string): Promise<string[]> {
   const found: string[] = [];
   for (const name of names) {
-    // For a missing program this throws synchronously.
-    const run = async () =>
-      await new Deno.Command(name, { args: ["--version"], stdout: "null", stderr: "null" }).output();
-    const starts = await run().then(({ success }) => success, () => false);
-    if (starts) found.push(name);
+    if (await succeeds([name, "--version"])) found.push(name);
     else console.log(`skipped: ${suite}: ${name} is not installed`);
   }
   return found;

@@ -13,7 +13,8 @@ export const BROWSER_ARGS = [
   "--disable-dev-shm-usage",
 ];
 
-export const browserPath = pathOf(browserName);
+/** Empty if none is installed. */
+export const browserPath = browserName === undefined ? "" : pathOf(browserName);
 
 function pathOf(program: string): string {
   const found = (Deno.env.get("PATH") ?? "").split(":").map((directory) => join(directory, program)).find((path) => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { FULL } from "../../src/testing.ts";
 import { fromFileUrl } from "../paths.ts";
-import { until } from "../programs.ts";
+import { NODE_PROBE, until } from "../programs.ts";
 import { startServer, type TestServer } from "../server.ts";
 
 const PROGRAMS = fromFileUrl("./clients/http/");
@@ -41,7 +41,7 @@ const CLIENTS: Client[] = [
     requests: 1000,
   },
   { name: "aiohttp", probe: [PYTHON, "-c", "import aiohttp"], command: [PYTHON, "aiohttp_client.py"], requests: 1000 },
-  { name: "Node's fetch", probe: ["node", "-v"], command: ["node", "client.mjs"], requests: REQUESTS },
+  { name: "Node's fetch", probe: NODE_PROBE, command: ["node", "client.mjs"], requests: REQUESTS },
   {
     name: "Deno's fetch",
     probe: ["deno", "-V"],

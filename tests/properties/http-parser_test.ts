@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import fc from "../../src/properties.ts";
 import { type HttpRequest, startServer } from "../../src/wire/http1/mod.ts";
 import { fromFileUrl } from "../paths.ts";
+import { NODE_PROBE, succeeds } from "../programs.ts";
 
 const RUNS = Number(Deno.env.get("SUNDIAL_RUNS") ?? 500);
 
@@ -216,14 +217,9 @@ async function ours(request: HttpRequest) {
 }
 
 Deno.test(`our HTTP parser accepts what Node's accepts, ${RUNS} times`, async () => {
-  let node: Deno.ChildProcess;
-  try {
-    const args = [fromFileUrl("./clients/http/reference.mjs")];
-    node = new Deno.Command("node", { args, stdin: "piped", stdout: "piped" }).spawn();
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-    return console.log("skipped: Node's HTTP parser: node is not installed");
-  }
+  if (!await succeeds(NODE_PROBE)) return console.log("skipped: Node's HTTP parser: node is not installed");
+  const args = [fromFileUrl("./clients/http/reference.mjs")];
+  const node = new Deno.Command("node", { args, stdin: "piped", stdout: "piped" }).spawn();
   const reader = node.stdout.getReader();
   const nodePort = Number(new TextDecoder().decode((await reader.read()).value));
   const server = startServer({
