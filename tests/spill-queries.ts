@@ -45,6 +45,18 @@ export const QUERIES: [shape: string, sql: string][] = [
     "count(DISTINCT) beside others",
     "select count(distinct x), count(distinct d), sum(i), first(k) from (select * from t order by ts desc limit 500000)",
   ],
+  [
+    "SAMPLE BY and a key",
+    `select count(), max(d), ${inOrder("t")}, ${inOrder("x")}, sum(i) from ${
+      numbered("select ts::long t, x, max(d) d, min(i) i from t sample by 1s")
+    }`,
+  ],
+  [
+    "count(DISTINCT) by buckets of time and a key",
+    `select count(), ${inOrder("t")}, ${inOrder("k")}, sum(c) from ${
+      numbered("select ts::long t, k, count(distinct x) c from t sample by 1s")
+    }`,
+  ],
   ["count(DISTINCT) by buckets of time", "select ts, count(distinct x) c, sum(i) from t sample by 1h order by ts"],
   ["count(DISTINCT) by key", "select k % 3 m, count(distinct d) from t group by m order by m"],
   [
@@ -351,10 +363,6 @@ export const REFUSED: [sql: string, error: RegExp][] = [
     `select count(), max(b.d), max(b.i), max(b.k), max(b.x) from t a
        splice join (select cast('2024-01-01' as timestamp) ts, x, k, d, i from t) timestamp(ts) b`,
     /^splice join needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
-  ],
-  [
-    "select count(), max(d) from (select ts, x, max(d) d, min(i), max(k) from t sample by 1s)",
-    /^SAMPLE BY needs \d+ more bytes: .*\(cairo\.query\.memory\.limit\)$/,
   ],
   [
     "select count() from (select ts, x, max(d) d from t sample by 1m fill(null))",

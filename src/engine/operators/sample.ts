@@ -29,7 +29,8 @@ export function createSample(
   }
   if (way.kind === "computed") {
     const buckets = new TimeBuckets(node.sampling, node.time.type, 0n);
-    return new SampleOutput(node, createGrouping(way.groups, open, input, context), () => buckets, context);
+    const groups = createGrouping(way.groups, open, input, context);
+    return way.isInOrder && node.fills.length === 0 ? groups : new SampleOutput(node, groups, () => buckets, context);
   }
   let rows: BucketInput | undefined;
   // Groups that exceed the memory close their input and open it again.

@@ -282,8 +282,8 @@ const WAYS: [title: string, plan: Plan, facts: PlanFacts, way: string][] = [
   ["LATEST ON of a sort", latest(c(2), sorted), context, "all rows"],
   ["SAMPLE BY", sample([], scan), context, "runs"],
   ["SAMPLE BY and a symbol", sample([c(2)], scan), context, "runs"],
-  ["SAMPLE BY and a number", sample([c(1)], scan), context, "buckets"],
-  ["SAMPLE BY of unsorted rows", sample([], scan), facts(10, { sorted: false }), "buckets"],
+  ["SAMPLE BY and a number", sample([c(1)], scan), context, "computed"],
+  ["SAMPLE BY of unsorted rows", sample([], scan), facts(10, { sorted: false }), "computed"],
   ["SAMPLE BY of an aggregate over batches", sample([], scan, distinct(1)), context, "buckets"],
 ];
 for (const [title, plan, known, kind] of WAYS) {

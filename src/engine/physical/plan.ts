@@ -184,10 +184,12 @@ export interface RunsWay {
   timeType: string;
 }
 
-/** The bucket is an expression over the rows of a join, which are read by morsels. */
+/** The bucket is an expression over the rows of a scan or join, which are read by morsels. */
 export interface ComputedBuckets {
   kind: "computed";
   groups: Grouping;
+  /** Groups, which are in the order of their first rows, are in the order of their buckets. */
+  isInOrder: boolean;
 }
 
 export interface PhysicalSample extends PhysicalBase {

@@ -4,7 +4,7 @@ import { TimeBuckets } from "../time-buckets.ts";
 import { type PlanFacts, sourceOf } from "./facts.ts";
 import { hasVolatile, isFused, isVolatile } from "./functions.ts";
 import { exprsOf, groupingOf, segmentsOf, specOf } from "./grouping.ts";
-import type { ComputedBuckets, PhysicalPlan, PhysicalSample, RunsWay } from "./plan.ts";
+import type { ComputedBuckets, PhysicalPlan, PhysicalSample, Reading, RunsWay } from "./plan.ts";
 import { batchesOf, type Below, fusedWith, isByMorsels, isRepeatable, over, readingOf } from "./reading.ts";
 
 export function chooseSample(id: number, node: SampleNode, input: PhysicalPlan, facts: PlanFacts): PhysicalSample {
@@ -29,10 +29,10 @@ export function chooseSample(id: number, node: SampleNode, input: PhysicalPlan, 
   return { operator: "sample", id, node, way: { kind: "buckets", groups: grouping }, ...batchesOf(input) };
 }
 
-/** Undefined if rows are not those of a join that is read by morsels, or their buckets do not follow from their times by one step. */
+/** Undefined if rows are not read by morsels, or their buckets do not follow from their times by one step. */
 function byExpression(node: SampleNode, below: Below, facts: PlanFacts): ComputedBuckets | undefined {
   const { reading, inputs } = below, { sampling, time: { type } } = node;
-  if (reading.base.kind !== "join" || !isByMorsels(reading, inputs) || !isRepeatable(reading, facts)) return undefined;
+  if (!isByMorsels(reading, inputs) || !isRepeatable(reading, facts)) return undefined;
   if (sampling.align !== "calendar" || sampling.from !== undefined || sampling.to !== undefined) return undefined;
   const fixed = new TimeBuckets(sampling, type, 0n).fixed;
   if (fixed === undefined) return undefined;
@@ -44,17 +44,24 @@ function byExpression(node: SampleNode, below: Below, facts: PlanFacts): Compute
   const bucket: Expr = { kind: "call", function: `timestamp_floor_step(${type},LONG,${type})`, args, type, at: 0 };
   const groups: AggregateNode = { ...node, node: "aggregate", keys: [bucket, ...node.keys] };
   const grouping = groupingOf(groups, below, facts);
-  return grouping.way.kind === "kernel" ? { kind: "computed", groups: grouping } : undefined;
+  if (grouping.way.kind === "batches") return undefined;
+  return { kind: "computed", groups: grouping, isInOrder: ascends(node, reading, facts) };
+}
+
+/** True if the rows are those of a scan in the order of the times that are sampled. */
+function ascends(node: SampleNode, reading: Reading, facts: PlanFacts): boolean {
+  const { base } = reading, time = over(reading, node.time);
+  if (base.kind !== "scan" || time.kind !== "column") return false;
+  const { order, reverse, timestamp } = base.node;
+  return order === "asc" && !reverse && sourceOf(base.node, facts).sorted && time.index === timestamp;
 }
 
 /** Undefined if the bucket must be computed for each row. */
 function byRuns(node: SampleNode, below: Below, facts: PlanFacts): RunsWay | undefined {
   const { reading } = below, { base } = reading;
   if (base.kind !== "scan" || !isRepeatable(reading, facts)) return undefined;
-  const scan = base.node, source = sourceOf(scan, facts), time = over(reading, node.time);
-  if (
-    scan.order !== "asc" || scan.reverse || !source.sorted || time.kind !== "column" || time.index !== scan.timestamp
-  ) return undefined;
+  if (!ascends(node, reading, facts)) return undefined;
+  const scan = base.node, source = sourceOf(scan, facts);
   const { sampling, aggregates } = node;
   if (sampling.align !== "calendar" || !aggregates.every((call) => isFused(call, facts))) return undefined;
   const spec = specOf({ ...node, node: "aggregate" }, below, facts);
@@ -63,9 +70,9 @@ function byRuns(node: SampleNode, below: Below, facts: PlanFacts): RunsWay | und
     return undefined;
   }
   const first = source.segments.at(0), last = source.segments.at(-1), timeType = node.time.type;
-  const ascends = first === undefined || last === undefined ||
+  const doBucketsAscend = first === undefined || last === undefined ||
     new TimeBuckets(sampling, timeType, 0n).ascendBetween(first.timestampMin, last.timestampMax);
-  if (!ascends) return undefined;
+  if (!doBucketsAscend) return undefined;
   const bySegments = { ...spec, segments: segmentsOf(spec, below, facts) };
   return { kind: "runs", node: scan, reader: reading.reader, spec: bySegments, sampling, timeType };
 }

@@ -303,7 +303,7 @@ Deno.test("explain() shows the choices of the physical pass", () => {
     ["select distinct qty from trades", /Distinct \[pipeline \d: fused; hash table\]/],
     ["select count(distinct sym) from trades", /\[pipeline \d: fused; a bit for each value\]/],
     ["select ts, max(px) from trades sample by 1h", /Sample by 1h.*: max\(px\) \[pipeline \d: fused; runs of rows/],
-    ["select qty, max(px) from trades sample by 1h", /\[each row with its bucket; hash table\]/],
+    ["select qty, max(px) from trades sample by 1h", /buckets computed in the kernel; hash table\]/],
     ["select * from trades latest on ts partition by sym", /Latest on ts \[pipeline 1: fused; newest segments first/],
     ["select sym from trades union select sym from quotes", /Union \[hash table of the rows seen\]/],
     [
@@ -324,7 +324,7 @@ Deno.test("explain() shows how operators can continue on disk", () => {
     ["select qty, max(px) from trades", /Aggregate max\(px\) \[.*hash table; spill: hash partitions\]/],
     [
       "select qty, max(px) from trades sample by 1h",
-      /\[each row with its bucket; hash table; spill: hash partitions\]/,
+      /buckets computed in the kernel; hash table; spill: hash partitions\]/,
     ],
     ["select t.px from trades t join quotes q on t.sym = q.sym", /Inner join .*; spill: hash partitions\]/],
     ["select sym from trades union select sym from quotes", /Union \[.*; spill: hash partitions\]/],
