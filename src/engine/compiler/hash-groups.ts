@@ -11,6 +11,7 @@ import {
 import type { ColumnForm, Input } from "./expression.ts";
 import { bind, f32, f64, i32, i64, type IrNode, select, text } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
+import { type AheadCells, lookUpRows } from "./rows-ahead.ts";
 
 export const BUCKET_BYTES = 8;
 
@@ -80,18 +81,18 @@ class HashTable {
 
   /**
    * Sets `record` to the record of the key `words`. If it is new, `whenNew` fills in what follows the key. `copyTexts`:
-   * copies the texts' bytes. `hash`: the upper half of the key's hash, if it is known.
+   * copies the texts' bytes. `pushHash` pushes the key's hash, if it is known.
    */
   find(
     words: readonly IrNode[],
     row: number,
     copyTexts: boolean,
     whenNew: () => void,
-    hash = i32.wrap(i64.shrU(hashOf(words, this.texts), i64.const(32n))),
+    pushHash = () => this.pushHash(words),
   ): void {
     const { writer } = this;
     const { code } = writer;
-    writer.lower(hash);
+    pushHash();
     code.tee(this.hash).get(this.mask).op("i32.and").set(this.place);
     code.block((found) =>
       code.loop((again) => {
@@ -116,6 +117,17 @@ class HashTable {
         code.get(this.place).i32(1).op("i32.add").get(this.mask).op("i32.and").set(this.place).br(again);
       })
     );
+  }
+
+  pushHash(words: readonly IrNode[]): void {
+    this.writer.lower(i32.wrap(i64.shrU(hashOf(words, this.texts), i64.const(32n))));
+  }
+
+  /** Replaces a hash on the stack by a word of the record that its bucket refers to, which may be another key's, or of the memory before the records. */
+  loadRecord(): void {
+    const { code } = this.writer;
+    code.get(this.mask).op("i32.and").i32(3).op("i32.shl").get(this.buckets).op("i32.add").memory("i32.load", 4);
+    code.i32(1).op("i32.sub").i32(this.stride).op("i32.mul").get(this.records).op("i32.add").memory("i32.load");
   }
 
   private insert(words: readonly IrNode[], row: number, copyTexts: boolean, whenNew: () => void): void {
@@ -199,7 +211,10 @@ export function hashOf(words: readonly IrNode[], texts: readonly boolean[]): IrN
   return i64.mul(spread(hash, 32n), odd);
 }
 
-/** Groups rows in a hash table. Result: the end, or the row to continue with after providing what `wants` says. */
+/**
+ * Groups rows in a hash table. Result: the end, or the row to continue with after providing what `wants` says. `mayBeLarge`: the
+ * table may exceed the caches, see `rows-ahead.ts`; cell `isLarge` says whether it does.
+ */
 export function hashKernel(
   memory: WebAssembly.Memory,
   inputs: readonly Input[],
@@ -207,31 +222,50 @@ export function hashKernel(
   keys: readonly KeyShape[],
   aggregates: readonly AggregateShape[],
   numbers: boolean,
+  mayBeLarge = false,
 ): CompiledKernel {
   const keyText = keys.map((k) => `${k.words.map(shapeOf)}${k.isText}`).join(",");
-  const key = `hash${numbers}|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${keyText}|${
+  const key = `hash${numbers}${mayBeLarge}|${inputShape(inputs)}|${predicate ? shapeOf(predicate) : ""}|${keyText}|${
     aggregateKey(aggregates)
   }`;
   return kernelCache(memory).get(key, () => {
     const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
-    const cells = hashCells(writer);
+    const cells: HashCells & Partial<AheadCells & { isLarge: number }> & { count: number } = hashCells(writer);
     const words = keys.flatMap((k) => k.words.map((word) => writer.derive(word)));
     const texts = keys.flatMap((k) => k.words.map(() => k.isText));
     const stride = strideOf(words.length, aggregates);
     const table = new HashTable(writer, cells, stride, texts);
     const records = new Records(writer, aggregates, words.length);
     const numberColumn = numbers ? writer.loadCell("i32", cells.numbers) : -1;
-    writer.scalarRows(predicate, [...words, ...records.nodes], (row) => {
+    const add = (row: number, pushHash?: () => void) => {
       table.needTextsBeside(words, records.rowTextBytes, row);
-      table.find(words, row, true, () => records.initialise(table.record));
+      table.find(words, row, true, () => records.initialise(table.record), pushHash);
       records.update(table.record);
       records.keepTexts(table.record, table.arenaNext);
       if (numbers) {
         code.get(numberColumn).get(row).i32(2).op("i32.shl").op("i32.add");
         code.get(table.record).get(table.records).op("i32.sub").i32(stride).op("i32.div_u").memory("i32.store");
       }
-    });
+    };
+    const addAll = () => writer.scalarRows(predicate, [...words, ...records.nodes], add);
+    if (mayBeLarge) {
+      const large = { ahead: writer.cell(), loaded: writer.cell(), isLarge: writer.cell() };
+      Object.assign(cells, large);
+      cells.count = writer.cellCount;
+      const addAhead = () =>
+        lookUpRows(writer, large, {
+          predicate,
+          nodes: words,
+          pushPlace: () => table.pushHash(words),
+          load: () => table.loadRecord(),
+          body: (row, pushHash) => {
+            writer.loadRow([...words, ...records.nodes], row);
+            add(row, pushHash);
+          },
+        });
+      code.get(writer.loadCell("i32", large.isLarge)).if(addAhead, addAll);
+    } else addAll();
     table.save();
     code.get(writer.end);
     return { bytes: writer.finish(), cells: cells as unknown as Record<string, number> };
@@ -313,7 +347,7 @@ export function partMergeKernel(
         }
         code.get(table.record).get(firstNumber).get(index).op("i32.add").op("i64.extend_i32_u");
         code.memory("i64.store", stride).i32(1).set(isNew);
-      }, hash.node);
+      }, () => code.get(hash.local));
       code.get(isNew).if(() => records.forgetTexts(table.record), () => records.merge(table.record, from));
       records.mergeTexts(table.record, from, table.arenaNext);
     });

@@ -91,6 +91,7 @@ export function createGrouping(
             expectedRows: input.rowsAtMost ?? 0,
             staged: true,
             table: "hash",
+            isOverBatches: true,
           };
           const overRows = { kind: "kernel", reading: readingOf(input.columns), spec, reads: "in order" } as const;
           return new Aggregate(

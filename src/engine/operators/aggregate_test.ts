@@ -205,6 +205,33 @@ Deno.test("many groups: tables and text arenas grow", () => {
   }
 });
 
+Deno.test("groups of batches that exceed the caches", () => {
+  const random = randomFrom(12), types = ["BOOLEAN", "INT", "LONG", "DOUBLE", "VARCHAR"];
+  const columns = types.map((type) => ({ name: type, type })),
+    [isKept, int, long] = types.map((type, k) => col(k, type));
+  const rows = Array.from({ length: 150_000 }, (_, row): Row => {
+    const n = random() % 120_000;
+    return [random() % 9 > 0, n % 7 === 0 ? null : n, BigInt(row), n / 4, n % 1000 === 0 ? null : `text ${n}`];
+  });
+  const kept = rows.filter(([isTrue]) => isTrue);
+  const calls = [agg("count", "LONG"), agg("max", "LONG", long), agg("min", "INT", int)];
+  const compute = (group: Row[]): Value[] => {
+    const ints = group.map((row) => row[1] as number | null).filter((value) => value !== null);
+    return [BigInt(group.length), group.at(-1)![2]!, ints.length > 0 ? Math.min(...ints) : null];
+  };
+  for (
+    const keys of [["VARCHAR"], ["INT", "VARCHAR"], ["DOUBLE"]].map((names) => names.map((name) => types.indexOf(name)))
+  ) {
+    for (const isFiltered of [false, true]) {
+      const context = testContext(1 << 28, { functions }), input = new RowsInput(columns, rows, context, 5_000);
+      const below = isFiltered ? over({ node: "filter", predicate: isKept!, columns }, input) : input;
+      const found = aggregateOf(below, keys.map((k) => col(k, types[k]!)), calls, context);
+      assert.deepEqual(found, reference(isFiltered ? kept : rows, keys, compute));
+      assert.equal((context.memory as { usedBytes: number }).usedBytes, 0);
+    }
+  }
+});
+
 Deno.test("DISTINCT aggregates and aggregates over batches, grouped and not", () => {
   const rows = makeRows(4_000, 4);
   const calls = [

@@ -17,7 +17,7 @@ import { Grouper, type GroupTable } from "./group-table.ts";
 export function numberer(keys: readonly Vector[], table: TableKind, context: QueryContext): Grouper {
   const exprs = keys.map(({ type }, index): Expr => ({ kind: "column", index, type }));
   const grouper = new Grouper(
-    { predicates: [], keys: exprs, calls: [], expectedRows: 0, staged: false, table },
+    { predicates: [], keys: exprs, calls: [], expectedRows: 0, staged: false, table, isOverBatches: true },
     keys.map((key) => key.type),
     context,
     true,

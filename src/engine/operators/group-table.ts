@@ -33,6 +33,7 @@ import {
   WANTS,
 } from "../compiler/hash-groups.ts";
 import { BoundKernel } from "../compiler/binding.ts";
+import { ROWS_AHEAD_BYTES } from "../compiler/rows-ahead.ts";
 import {
   argumentClass,
   type ChangedInputs,
@@ -50,6 +51,9 @@ import { stagingOf } from "../physical/calls.ts";
 import { recordAggregate } from "../physical/functions.ts";
 import { denseRange, tableOf } from "../physical/grouping.ts";
 import type { GroupCall, GroupSpec, TableKind } from "../physical/plan.ts";
+
+/** Tables of this size exceed the caches. */
+const LARGE_BYTES_MIN = 4 << 20;
 
 /** Blocks in shared memory, by kind. */
 export type GroupTable =
@@ -208,21 +212,24 @@ export class Grouper {
   }
 
   private compile(): void {
-    const shape = this.shape!;
+    const shape = this.shape!, { inputs, predicate, keys, aggregates } = shape;
     const { memory } = this.context.heap;
     const kernel = shape.kind === "single"
-      ? singleKernel(memory, shape.inputs, shape.predicate, shape.aggregates, this.spec.isOverBatches)
+      ? singleKernel(memory, inputs, predicate, aggregates, this.spec.isOverBatches)
       : shape.kind === "dense"
       ? denseKernel(
         memory,
-        shape.inputs,
-        shape.predicate,
+        inputs,
+        predicate,
         shape.dense.map((d) => d.spec),
-        shape.aggregates,
+        aggregates,
         this.numbers,
       )
-      : hashKernel(memory, shape.inputs, shape.predicate, shape.keys, shape.aggregates, this.numbers);
+      : hashKernel(memory, inputs, predicate, keys, aggregates, this.numbers, this.spec.isOverBatches);
     this.kernel = this.bind(kernel, shape.inputs);
+    if (kernel.cells.ahead !== undefined) {
+      this.kernel.setI32(kernel.cells.ahead, this.space.allocate(ROWS_AHEAD_BYTES));
+    }
   }
 
   private bind(kernel: CompiledKernel, inputs: readonly Input[] = []): BoundKernel {
@@ -483,6 +490,9 @@ export class Grouper {
       kernel.setI32(cells.arenaNext, table.arenaNext);
       kernel.setI32(cells.arenaEnd, table.arenaEnd);
       kernel.setI32(cells.wants, 0);
+      if (cells.isLarge !== undefined) {
+        kernel.setI32(cells.isLarge, table.sizeBytes + table.bucketCount * BUCKET_BYTES >= LARGE_BYTES_MIN ? 1 : 0);
+      }
       at = progress.at = kernel.run(at, end);
       table.groups = kernel.getI32(cells.groups);
       table.arenaNext = kernel.getI32(cells.arenaNext) >>> 0;

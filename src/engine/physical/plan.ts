@@ -128,7 +128,7 @@ export interface GroupSpec {
   segments?: "codes" | "values" | "masks";
   /** The records of groups keep texts of their rows. */
   keepsTexts?: boolean;
-  /** The base is an operator, whose batches have any size: sums of floats must not depend on it. */
+  /** The base is an operator, whose batches have any size: sums of floats must not depend on it. The groups of all batches are in one table. */
   isOverBatches?: boolean;
 }
 
