@@ -116,13 +116,13 @@ class Runner {
     const missing = PROGRAMS.find((program) => words.includes(program) && !isInstalled(program)) ??
       (language === "python" && pythonWithDriver() === undefined ? "psycopg" : undefined);
     const isFile = FILES.includes(language);
-    if (missing !== undefined || this.skippedFrom !== undefined && !isFile) {
+    if (missing !== undefined) {
+      this.skipped.push(`line ${line}: ${missing} is not installed`);
       if (!isFile) this.skippedFrom ??= line;
-      this.skipped.push(
-        `line ${line}: ${
-          missing === undefined ? `line ${this.skippedFrom} was not run` : `${missing} is not installed`
-        }`,
-      );
+      return undefined;
+    }
+    if (this.skippedFrom !== undefined && !isFile) {
+      this.skipped.push(`line ${line}: line ${this.skippedFrom} was not run`);
       return undefined;
     }
     this.ran++;

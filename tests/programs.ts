@@ -3,9 +3,12 @@ import { freePort } from "./server.ts";
 
 /** True if the program is installed and ends without an error. */
 export async function succeeds([program, ...args]: readonly string[]): Promise<boolean> {
-  // For a missing program this throws synchronously.
-  const run = async () => await new Deno.Command(program!, { args, stdout: "null", stderr: "null" }).output();
-  return await run().then(({ success }) => success, () => false);
+  try {
+    return (await new Deno.Command(program!, { args, stdout: "null", stderr: "null" }).output()).success;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    return false;
+  }
 }
 
 /** Fails also for the `node` that Deno offers to its tasks where Node is not installed. */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { FULL } from "../../src/testing.ts";
 import { fromFileUrl } from "../paths.ts";
-import { NODE_PROBE, until } from "../programs.ts";
+import { NODE_PROBE, succeeds, until } from "../programs.ts";
 import { startServer, type TestServer } from "../server.ts";
 
 const PROGRAMS = fromFileUrl("./clients/http/");
@@ -71,11 +71,7 @@ async function run([program, ...args]: string[], stdin?: string): Promise<Output
 }
 
 async function isInstalled(name: string, probe: string[]): Promise<boolean> {
-  try {
-    if ((await run(probe)).success) return true;
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
+  if (await succeeds(probe)) return true;
   console.log(`skipped: ${name} is not installed`);
   return false;
 }

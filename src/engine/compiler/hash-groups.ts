@@ -123,7 +123,10 @@ class HashTable {
     this.writer.lower(i32.wrap(i64.shrU(hashOf(words, this.texts), i64.const(32n))));
   }
 
-  /** Replaces a hash on the stack by a word of the record that its bucket refers to, which may be another key's, or of the memory before the records. */
+  /**
+   * Replaces a hash on the stack by the first word of the record of its first bucket, to load the cache lines of both. The record may be another
+   * key's; an empty bucket leads to the word before the records.
+   */
   loadRecord(): void {
     const { code } = this.writer;
     code.get(this.mask).op("i32.and").i32(3).op("i32.shl").get(this.buckets).op("i32.add").memory("i32.load", 4);

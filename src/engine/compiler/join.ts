@@ -12,7 +12,7 @@ import { hashOf } from "./hash-groups.ts";
 import type { Input } from "./expression.ts";
 import { i32, i64, input, type IrNode, select } from "./ir.ts";
 import { inputShape, kernelCache, KernelWriter, shapeOf } from "./kernel.ts";
-import { lookUpRows } from "./rows-ahead.ts";
+import { isLoadedAhead, lookUpRows } from "./rows-ahead.ts";
 import type { Code } from "../../wasm/assembler.ts";
 
 /**
@@ -194,12 +194,6 @@ class Index {
       code.memory("i64.store", 8 + 8 * k);
     });
   }
-}
-
-/** Entries of smaller indexes are not prefetched: the third-level cache holds them, so that this takes 1.07 of the time. */
-const PREFETCHED_BYTES_MIN = 4 << 20;
-function isPrefetched(tableBytes: number): boolean {
-  return tableBytes >= PREFETCHED_BYTES_MIN;
 }
 
 /** Searches for the keys of all rows that pass. `body`: see `KernelWriter.scalarRows`. `cells`: only if entries are prefetched. */
@@ -397,7 +391,7 @@ export function groupIndexKernel(
   key: JoinKey,
   tableBytes: number,
 ): CompiledKernel {
-  const prefetches = isPrefetched(tableBytes);
+  const prefetches = isLoadedAhead(tableBytes);
   return kernelCache(memory).get(`joinGroups${prefetches}${key.kind}|${inputShape(inputs)}|${keyShape(key)}`, () => {
     const writer = new KernelWriter(memory, inputs);
     const { code } = writer;
@@ -449,7 +443,7 @@ export function probeKernel(
   mode: ProbeMode,
   tableBytes: number,
 ): CompiledKernel {
-  const prefetches = isPrefetched(tableBytes);
+  const prefetches = isLoadedAhead(tableBytes);
   const cacheKey = `joinProbe${prefetches}${key.kind}${JSON.stringify(mode)}|${inputShape(inputs)}|${
     predicate ? shapeOf(predicate) : ""
   }|${keyShape(key)}`;

@@ -8,9 +8,8 @@ import type { Expr, SortKey } from "../../sql/plan.ts";
 import { ColumnStore, compareText, isNullAt, textPair, Workspace } from "../columns.ts";
 import { beyondInputs, beyondKernel } from "../compiler/beyond.ts";
 import { BoundKernel, flushKernelRows } from "../compiler/binding.ts";
-import { columnsOf, FORM_WIDTH, formOf } from "../compiler/expression.ts";
+import { FORM_WIDTH, formOf } from "../compiler/expression.ts";
 import { type Batch, MORSEL_ROWS, type ParallelRunner, type QueryContext, type Vector } from "../contract.ts";
-import { type CompiledExpressions, compileExpressions, type ScanBatch } from "../expressions.ts";
 import { compareRows, sortedRows } from "../order.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { registerTask } from "../parallel.ts";
@@ -19,13 +18,13 @@ import { columnAt, typesOf, unnamedColumns } from "../physical/reading.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { rowsBeforeFirstCut } from "../physical/sort.ts";
 import { FIRST_CUT_ROWS } from "../physical/thresholds.ts";
-import { morselsOfPlan, openMorsels, rowCountOf, typesOfPlan } from "./base.ts";
+import { morselsOfPlan } from "./base.ts";
+import { ComputedMorsels } from "./computed-morsels.ts";
 import { stagesOf } from "./morsels.ts";
 import { appendRowsWithin, appendWithin, Expressions, type Overflow } from "./input.ts";
 import type { MergedRows } from "./merged-rows.ts";
 import { SortedRuns } from "./sorted-runs.ts";
-import { advance } from "./scan.ts";
-import type { BasePlan, MorselReader } from "./base-plan.ts";
+import type { BasePlan } from "./base-plan.ts";
 import type { Morsel } from "./morsel.ts";
 
 const OPERATOR = "sort";
@@ -327,8 +326,7 @@ export function gatherBestRows(
 class Participant {
   private readonly space: Workspace;
   private readonly best: BestRows;
-  private readonly reader: MorselReader;
-  private readonly compiled: CompiledExpressions;
+  private readonly computed: ComputedMorsels;
   private readonly morsels: Morsel[];
 
   constructor(private readonly task: BestTask, private readonly context: QueryContext) {
@@ -336,23 +334,14 @@ class Participant {
     this.space = Workspace.of(context, OPERATOR);
     this.best = new BestRows(types, best, this.space, context, { hasOrdinals: true, spills: false });
     this.morsels = morselsOfPlan(base, predicates, context);
-    const needed = new Set<number>();
-    for (const expr of [...predicates, ...exprs]) columnsOf(expr, needed);
-    this.reader = openMorsels(base, needed, context);
-    this.compiled = compileExpressions(exprs, predicates, typesOfPlan(base), context, {
-      operator: OPERATOR,
-      expectedRows: rowCountOf(base, context),
-    });
+    this.computed = new ComputedMorsels(base, predicates, exprs, OPERATOR, context, false);
   }
 
   run(k: number): void {
     const morsel = this.task.first + k;
-    this.reader.start(this.morsels[morsel]);
     let row = 0;
-    for (let rows = this.reader.next(); rows !== undefined; rows = this.reader.next()) {
+    for (const batch of this.computed.batches(this.morsels[morsel])) {
       this.context.poll();
-      const columns = advance(rows.columns, rows.start);
-      const batch = this.compiled.run({ rowCount: rows.end - rows.start, columns } as ScanBatch);
       if (batch.rowCount > 0) this.best.take(batch, morsel, row);
       if (this.task.reader !== undefined) this.context.analysis?.countPassed(this.task.reader, batch.rowCount);
       row += batch.rowCount;
@@ -367,8 +356,7 @@ class Participant {
 
   close(): void {
     this.best.close();
-    this.reader.close();
-    this.compiled.close();
+    this.computed.close();
     this.space.release();
     flushKernelRows(this.context.heap.i64);
   }

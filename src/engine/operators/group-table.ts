@@ -33,7 +33,7 @@ import {
   WANTS,
 } from "../compiler/hash-groups.ts";
 import { BoundKernel } from "../compiler/binding.ts";
-import { ROWS_AHEAD_BYTES } from "../compiler/rows-ahead.ts";
+import { isLoadedAhead, ROWS_AHEAD_BYTES } from "../compiler/rows-ahead.ts";
 import {
   argumentClass,
   type ChangedInputs,
@@ -51,9 +51,6 @@ import { stagingOf } from "../physical/calls.ts";
 import { recordAggregate } from "../physical/functions.ts";
 import { denseRange, tableOf } from "../physical/grouping.ts";
 import type { GroupCall, GroupSpec, TableKind } from "../physical/plan.ts";
-
-/** Tables of this size exceed the caches. */
-const LARGE_BYTES_MIN = 4 << 20;
 
 /** Blocks in shared memory, by kind. */
 export type GroupTable =
@@ -491,7 +488,7 @@ export class Grouper {
       kernel.setI32(cells.arenaEnd, table.arenaEnd);
       kernel.setI32(cells.wants, 0);
       if (cells.isLarge !== undefined) {
-        kernel.setI32(cells.isLarge, table.sizeBytes + table.bucketCount * BUCKET_BYTES >= LARGE_BYTES_MIN ? 1 : 0);
+        kernel.setI32(cells.isLarge, Number(isLoadedAhead(table.sizeBytes + table.bucketCount * BUCKET_BYTES)));
       }
       at = progress.at = kernel.run(at, end);
       table.groups = kernel.getI32(cells.groups);

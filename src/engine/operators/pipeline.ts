@@ -174,7 +174,7 @@ export class Pipeline implements Operator {
     const { joined } = this;
     this.joined = undefined;
     if (!rewindBase(base, joined)) return false;
-    this.ahead?.close();
+    this.ahead?.release();
     this.ahead = undefined;
     this.position = 0;
     this.left = undefined;
@@ -212,7 +212,7 @@ export class Pipeline implements Operator {
   }
 
   close(): void {
-    this.ahead?.close();
+    this.ahead?.release();
     this.compiled?.close();
     this.reader?.close();
     this.finder?.close();

@@ -7,18 +7,15 @@
  * Below a limit, which may end the reading at any time, each stage takes twice as long as the one before.
  */
 import type { Expr, ScanNode } from "../../sql/plan.ts";
-import { layoutOf, typeOf } from "../../types/mod.ts";
+import { layoutOf } from "../../types/mod.ts";
 import { ColumnStore, Workspace } from "../columns.ts";
-import { columnsOf } from "../compiler/expression.ts";
 import { flushKernelRows } from "../compiler/binding.ts";
 import type { Batch, QueryContext, Vector } from "../contract.ts";
-import { type CompiledExpressions, compileExpressions, type ScanBatch } from "../expressions.ts";
 import { isOutOfMemory } from "../memory.ts";
 import { registerTask } from "../parallel.ts";
 import type { AheadLimits, Reading } from "../physical/plan.ts";
 import { typesOf } from "../physical/reading.ts";
-import { openMorsels, rowCountOf } from "./base.ts";
-import type { MorselReader } from "./base-plan.ts";
+import { ComputedMorsels } from "./computed-morsels.ts";
 import type { Morsel } from "./morsel.ts";
 import { advance } from "./scan.ts";
 import { roomOf, widthOf } from "./spilled-rows.ts";
@@ -36,8 +33,6 @@ const STAGE_BYTES_MAX = 32 << 20, ROOM_SHARE = 8;
 const KEPT_BYTES_PER_MS = 1 << 20;
 /** The first runs that the pipeline reads alone: the first one compiles kernels. */
 const RUNS_ALONE = 2;
-/** A stage that takes longer than this share of what one thread takes is the last one. */
-const STAGE_SHARE_MAX = 0.9;
 /** A text whose length is not known yet. */
 const TEXT_BYTES = 64;
 
@@ -102,10 +97,7 @@ export class ReadAhead {
     const found = this.kept.get(position);
     if (found === undefined) return undefined;
     const { columns, piece: { from, rowCount } } = found;
-    return {
-      rowCount,
-      columns: columns.map((vector) => ({ ...vector, address: vector.address + from * typeOf(vector.type).width })),
-    };
+    return { rowCount, columns: advance(columns, from) };
   }
 
   /** The pipeline has read rows itself, of which `passed` are left. */
@@ -164,28 +156,24 @@ export class ReadAhead {
       }
     }
     this.end = position + morsels.length;
-    this.isEnded = ms > rowsRead * this.msPerRow * STAGE_SHARE_MAX && this.limits.stageMsMin > 0;
+    this.isEnded = ms > rowsRead * this.msPerRow * this.limits.stageShareMax;
     if (rowsRead > 0) this.bytesPerRow = usedBytes / rowsRead;
     this.stageMs *= 2;
     context.chose?.("all threads");
   }
 
-  private release(): void {
+  /** Frees what is kept. */
+  release(): void {
     for (const [address, sizeBytes] of this.blocks) this.context.memory.free(address, sizeBytes);
     this.blocks = [];
     this.kept.clear();
-  }
-
-  close(): void {
-    this.release();
   }
 }
 
 class Participant {
   private readonly space: Workspace;
   private readonly store: ColumnStore;
-  private readonly reader: MorselReader;
-  private readonly compiled: CompiledExpressions;
+  private readonly computed: ComputedMorsels;
   private readonly pieces: Piece[] = [];
   private isFull = false;
 
@@ -193,23 +181,14 @@ class Participant {
     const { node, reader, predicates, exprs, types } = task, base = { kind: "scan", node, reader } as const;
     this.space = Workspace.of(context, OPERATOR);
     this.store = new ColumnStore(types, this.space);
-    const needed = new Set<number>();
-    for (const expr of [...predicates, ...exprs]) columnsOf(expr, needed);
-    this.reader = openMorsels(base, needed, context, predicates);
-    this.compiled = compileExpressions(exprs, predicates, typesOf(node.columns), context, {
-      operator: OPERATOR,
-      expectedRows: rowCountOf(base, context),
-    });
+    this.computed = new ComputedMorsels(base, predicates, exprs, OPERATOR, context, true);
   }
 
   run(morsel: number): void {
     if (this.isFull) return;
-    const { store, context, reader, task } = this, from = store.rowCount;
+    const { store, context, task } = this, from = store.rowCount;
     try {
-      reader.start(task.morsels[morsel]!);
-      for (let rows = reader.next(); rows !== undefined; rows = reader.next()) {
-        const columns = advance(rows.columns, rows.start);
-        const batch = this.compiled.run({ rowCount: rows.end - rows.start, columns } as ScanBatch);
+      for (const batch of this.computed.batches(task.morsels[morsel]!)) {
         if (batch.rowCount > 0) store.append(batch.columns, batch.rowCount);
       }
     } catch {
@@ -237,8 +216,7 @@ class Participant {
   }
 
   close(): void {
-    this.reader.close();
-    this.compiled.close();
+    this.computed.close();
     this.space.release();
     flushKernelRows(this.context.heap.i64);
   }

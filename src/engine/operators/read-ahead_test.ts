@@ -52,7 +52,7 @@ function ahead(more: Partial<QueryContext> = {}) {
   const context: QueryContext & PlanFacts = {
     ...alone,
     sources: [source],
-    thresholds: { helpFromRows: 1, ahead: { stageMsMin: 0, keepingShareMax: Infinity } },
+    thresholds: { helpFromRows: 1, ahead: { stageMsMin: 0, keepingShareMax: Infinity, stageShareMax: Infinity } },
     ...more,
   };
   const three = threeParticipants(context)!, stages: number[] = [];

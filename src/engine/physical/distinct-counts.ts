@@ -3,7 +3,7 @@ import type { AggregateCall, AggregateNode, Column, Expr, ScanNode } from "../..
 import type { ScanSource } from "../../storage/contract.ts";
 import { layoutOf } from "../../types/mod.ts";
 import { type PlanFacts, scanDictionaries, sourceOf } from "./facts.ts";
-import { isDistinctCount, isFused, isInRecords, isVolatile } from "./functions.ts";
+import { isDistinctCount, isInKernel, isVolatile } from "./functions.ts";
 import { stagingOf } from "./calls.ts";
 import type { Grouping, GroupWay } from "./plan.ts";
 import { type Below, identity, over, readingOf, typesOf, unnamedColumns } from "./reading.ts";
@@ -80,8 +80,7 @@ export function sideBySide(
   if (sourceOf(base.node, facts).rowCount < rowsMin) return undefined;
   const others = aggregates.filter((_, k) => !isCount[k]);
   const exprs = [...predicates, ...keys, ...aggregates.flatMap((call) => call.args)];
-  const hasKernel = keys.length > 0 ? isInRecords : isFused;
-  if (!others.every((call) => hasKernel(call, facts)) || exprs.some((expr) => isVolatile(expr, facts))) {
+  if (!others.every((call) => isInKernel(call, keys, facts)) || exprs.some((expr) => isVolatile(expr, facts))) {
     return undefined;
   }
   /** Only the first part counts rows. */

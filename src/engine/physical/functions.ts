@@ -35,6 +35,11 @@ export function isInRecords(call: AggregateCall, facts: Functions): boolean {
   return isFused(call, facts) || (!call.distinct && keepsText(call, facts));
 }
 
+/** True if kernels compute the aggregate, by these keys or without any. */
+export function isInKernel(call: AggregateCall, keys: readonly Expr[], facts: Functions): boolean {
+  return keys.length > 0 ? isInRecords(call, facts) : isFused(call, facts);
+}
+
 /** True if it keeps one of the texts of its rows. */
 export function keepsText({ function: id }: { function: string }, { functions }: Functions): boolean {
   return recordAggregate(functions.resolve(id).entry)?.replaces !== undefined;

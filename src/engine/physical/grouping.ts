@@ -13,15 +13,7 @@ import { stagingOf } from "./calls.ts";
 import { conditionOf } from "./single-conditions.ts";
 import { countDistinct, countsApart, sideBySide } from "./distinct-counts.ts";
 import type { PlanFacts } from "./facts.ts";
-import {
-  hasVolatile,
-  isDistinctCount,
-  isFused,
-  isInRecords,
-  isVolatile,
-  keepsText,
-  recordAggregate,
-} from "./functions.ts";
+import { hasVolatile, isDistinctCount, isInKernel, isVolatile, keepsText, recordAggregate } from "./functions.ts";
 import type {
   GroupCall,
   Grouping,
@@ -96,8 +88,7 @@ function wayOf(node: AggregateNode, below: Below, facts: PlanFacts, canReadAgain
   }
   const parts = sideBySide(node, below, facts, kernelWay);
   if (parts !== undefined) return parts;
-  const hasKernel = keys.length > 0 ? isInRecords : isFused;
-  if (aggregates.every((call) => hasKernel(call, facts))) return kernelWay(node, below, facts);
+  if (aggregates.every((call) => isInKernel(call, keys, facts))) return kernelWay(node, below, facts);
   const apart = facts.spills && canReadAgain
     ? countsApart(node, facts, kernelWay, (others) => batchesWay(others, facts))
     : undefined;

@@ -91,10 +91,12 @@ export interface PhysicalPipeline extends PhysicalBase {
 
 /** When rows are read ahead by all threads. */
 export interface AheadLimits {
-  /** Least time of one thread for the rows of a stage. 0: stages need not be faster, in tests. */
+  /** Least time of one thread for the rows of a stage. */
   stageMsMin: number;
   /** Most time for keeping the rows that pass, as a share of that time. */
   keepingShareMax: number;
+  /** A stage that takes longer than this share of that time is the last one. */
+  stageShareMax: number;
 }
 
 /** One aggregate with a kernel form, over the columns of a base. */

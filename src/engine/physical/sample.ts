@@ -59,8 +59,7 @@ function ascends(node: SampleNode, reading: Reading, facts: PlanFacts): boolean 
 /** Undefined if the bucket must be computed for each row. */
 function byRuns(node: SampleNode, below: Below, facts: PlanFacts): RunsWay | undefined {
   const { reading } = below, { base } = reading;
-  if (base.kind !== "scan" || !isRepeatable(reading, facts)) return undefined;
-  if (!ascends(node, reading, facts)) return undefined;
+  if (base.kind !== "scan" || !ascends(node, reading, facts) || !isRepeatable(reading, facts)) return undefined;
   const scan = base.node, source = sourceOf(scan, facts);
   const { sampling, aggregates } = node;
   if (sampling.align !== "calendar" || !aggregates.every((call) => isFused(call, facts))) return undefined;

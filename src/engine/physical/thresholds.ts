@@ -43,7 +43,7 @@ export const ROW_FORMAT_COLUMNS_MAX = 32;
 /** Number of rows for which other workers' help pays off. */
 export const HELP_ROWS_MIN = 200_000;
 /** Reading ahead: to begin a stage takes all threads some tenths of a millisecond. */
-export const AHEAD_LIMITS: AheadLimits = { stageMsMin: 2, keepingShareMax: 1 / 2 };
+export const AHEAD_LIMITS: AheadLimits = { stageMsMin: 2, keepingShareMax: 1 / 2, stageShareMax: 0.9 };
 /** Best rows by all workers: each worker keeps this many rows, and the leader all of theirs. */
 export const BEST_LIMIT_MAX = 10_000;
 /** Best rows are first reduced when there are this many more than twice the limit. */
